@@ -1,0 +1,80 @@
+# The commands of this project. `make check` is what a change must pass; it is
+# the same script that runs elsewhere (.ci/run).
+#
+#   make test       everything a change must pass, with the race detector; fuzz smoke
+#   make test-full  the same with long property runs and hundreds of kills
+#   make bench      benchmarks with allocations        (BENCH=regexp, PKG=./folder)
+#   make fuzz       every fuzz target for FUZZ         (default 1m each)
+#   make lint       gofmt, go vet, staticcheck, errcheck
+#   make cross      build and vet for the other systems (compiled, not run)
+#   make build      bin/varve
+#   make check      lint, cross, test
+
+SHELL := bash
+PKG ?= ./...
+BENCH ?= .
+FUZZ ?= 1m
+
+# Version-control stamping fails in a clone that belongs to another user, and
+# nothing here needs it.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+.PHONY: check test test-full bench fuzz fuzz-smoke lint fmt vet staticcheck errcheck cross build deps clean
+
+check:
+	.ci/run
+
+deps:
+	@.ci/deps
+
+# The race detector needs cgo even where the environment turns it off.
+test: deps
+	CGO_ENABLED=1 go test -race -timeout 9m $(PKG)
+	@$(MAKE) --no-print-directory fuzz-smoke
+
+test-full: deps
+	VARVE_FULL=1 CGO_ENABLED=1 go test -race -count=1 -timeout 120m $(PKG)
+	@FUZZ=20000x .ci/fuzz
+
+fuzz-smoke:
+	@.ci/fuzz
+
+fuzz:
+	@FUZZ=$(FUZZ) .ci/fuzz
+
+bench:
+	go test -run='^$$' -bench='$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+lint: fmt vet staticcheck errcheck
+
+fmt:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted, run gofmt -w on:" >&2; echo "$$bad" >&2; exit 1; fi
+
+vet:
+	go vet ./...
+
+# The linters are pinned in a module of their own (.ci/tools), so that they
+# are no requirement of anybody who imports this one.
+staticcheck errcheck: GOFLAGS := -buildvcs=false
+staticcheck:
+	@go -C .ci/tools build -o ../bin/ honnef.co/go/tools/cmd/staticcheck
+	.ci/bin/staticcheck ./...
+
+errcheck:
+	@go -C .ci/tools build -o ../bin/ github.com/kisielk/errcheck
+	.ci/bin/errcheck -ignoretests -exclude .ci/errcheck-exclude.txt ./...
+
+# macOS, Windows and arm64 are compiled and vetted, tests included; they are not run.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+cross:
+	@set -e; for p in $(PLATFORMS); do \
+		echo "cross $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build ./...; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet ./...; \
+	done
+
+build:
+	go build -trimpath -o bin/ ./cmd/varve
+
+clean:
+	rm -rf bin .ci/bin

@@ -1,0 +1,3 @@
+module varve.dev
+
+go 1.26
