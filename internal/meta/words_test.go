@@ -60,7 +60,7 @@ type leak struct {
 const begin = `(?:^|[\s"'=(\x60,;|])`
 
 var leaks = []leak{
-	{"a home directory", regexp.MustCompile(`(?:/home|/Users|[Uu]sers\\+)/?([A-Za-z0-9._-]+)`)},
+	{"a home directory", regexp.MustCompile(`(?:/home/|/Users/|[Uu]sers\\+)([A-Za-z0-9_-]+)(?:[/\\"'\s\x60),;]|$)`)},
 	{"the home directory of root", regexp.MustCompile(begin + `/root/[A-Za-z.]`)},
 	{"somebody's work directory", regexp.MustCompile(`(?m)` + begin + `/work(?:/|["'\s\x60]|$)`)},
 	{"a package registry", regexp.MustCompile(`\b(?:proxy|sum)\.golang\.` + `org\b|\bregistry\.npmjs\.` + `org\b|\bpypi\.` + `org\b|\bdeb\.debian\.` + `org\b|\bcrates\.` + `io\b|\bghcr\.` + `io\b`)},
@@ -103,7 +103,7 @@ func TestFindLeak(t *testing.T) {
 		{`"/root/` + `x"`, true},
 		{`36 35 98:0 /root /mount`, false},
 		{`os.Root/x`, false},
-		{`"/work` + `/main"`, true},
+		{`"/wo` + `rk/main"`, true},
 		{`a/work/b and /workspace/c`, false},
 		{`GOPROXY=https://proxy.golang.` + `org`, true},
 	} {
