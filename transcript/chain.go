@@ -1,0 +1,435 @@
+package transcript
+
+import (
+	"fmt"
+	"sort"
+)
+
+// Chain is the conversation that leads to one leaf.
+type Chain struct {
+	// Entries from the root (the newest boundary that holds, or the start of the
+	// conversation) to the leaf. Parts of a reply and results of parallel calls
+	// that lie beside the path are in it, at their place.
+	Entries []*Entry
+	// Boundary is the compaction boundary that the chain starts from, nil when it
+	// reaches back to the start. Kept are the older entries that it keeps, in order.
+	Boundary *Entry
+	Kept     []*Entry
+
+	Recovered []*Entry // entries beside the path that were put into Entries
+	Gaps      []Gap    // places where a parent is missing
+	Inert     []*Entry // boundaries without summary: passed through
+	Undone    []*Entry // boundaries that an undo entry took back: passed through
+	Faults    []Fault  // cycles, missing parents and what else was survived on the way
+}
+
+// Gap is a place in a chain where the parent of Child is not in the file.
+type Gap struct {
+	Child   *Entry
+	Missing string // the uuid that Child names
+	Bridged *Entry // the entry that takes the parent's place; nil: Child is a root
+}
+
+// Chain returns the conversation from the newest boundary that holds up to leaf
+// (T-8). It always returns what can be read: cycles and missing parents are
+// bridged where the file shows what stood before, and said in Faults.
+func (l *Log) Chain(leaf *Entry) *Chain { return l.chain(leaf, false) }
+
+// History returns the conversation up to leaf from its very beginning, through
+// every boundary: what was said before a compaction stands before it.
+func (l *Log) History(leaf *Entry) *Chain { return l.chain(leaf, true) }
+
+func (l *Log) chain(leaf *Entry, history bool) *Chain {
+	w := walker{log: l, history: history, chain: &Chain{}, seen: make(map[*Entry]bool),
+		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
+	w.walk(leaf)
+	c := w.chain
+	c.Entries = w.path
+	l.recoverParts(c, w.seen)
+	l.recoverResults(c, w.seen)
+	if c.Boundary != nil {
+		l.kept(c)
+	}
+	return c
+}
+
+// walker goes from a leaf to the root.
+type walker struct {
+	log        *Log
+	history    bool
+	chain      *Chain
+	path       []*Entry
+	seen       map[*Entry]bool
+	undone     map[string]bool // boundaries taken back by an entry nearer to the leaf
+	summarized map[*Entry]bool // boundaries whose summary is on the path
+	short      bool            // a parent lies before the part of the file that was read
+}
+
+func (w *walker) walk(leaf *Entry) {
+	for at := leaf; at != nil; {
+		w.seen[at] = true
+		w.path = append(w.path, at)
+		if at.Subtype == SubUndo && at.Type == TypeSystem {
+			if u, err := at.Undo(); err == nil {
+				w.undone[u.BoundaryUUID] = true
+			}
+		}
+		if at.IsBoundary() {
+			at = w.boundary(at)
+			continue
+		}
+		p, broken := bridgeProgress(at)
+		if at.CompactSummary && p != nil && p.IsBoundary() {
+			w.summarized[p] = true
+		}
+		switch {
+		case p != nil && w.seen[p]:
+			w.fault(at, FaultCycle, "the entry is its own ancestor")
+			at = w.bridge(at, at, at.ParentUUID)
+		case p != nil:
+			at = p
+		case broken != nil:
+			at = w.gap(at, broken)
+		case w.history && at.CompactSummary: // 1.0.x: a summary without boundary
+			at = w.log.before(at, w.seen)
+		default:
+			at = nil
+		}
+	}
+	for i, j := 0, len(w.path)-1; i < j; i, j = i+1, j-1 {
+		w.path[i], w.path[j] = w.path[j], w.path[i]
+	}
+}
+
+// boundary decides whether the chain starts at b, and where it goes on if not.
+func (w *walker) boundary(b *Entry) *Entry {
+	switch {
+	case w.undone[b.UUID]:
+		w.chain.Undone = append(w.chain.Undone, b)
+	case !w.summarized[b]:
+		w.chain.Inert = append(w.chain.Inert, b)
+		w.fault(b, FaultInert, "no summary follows the boundary on this branch; the conversation before it stays")
+	case !w.history:
+		w.chain.Boundary = b
+		return nil
+	}
+	if b.LogicalParentUUID != "" {
+		if p := w.log.byUUID[b.LogicalParentUUID]; p != nil && !p.IsChain() {
+			p, _ = bridgeProgress(p)
+			if p != nil && !w.seen[p] {
+				return p
+			}
+		} else if p != nil && !w.seen[p] {
+			return p
+		}
+	}
+	return w.bridge(b, b, b.LogicalParentUUID)
+}
+
+// gap handles an entry whose parent is missing. broken is the entry that names
+// it: at itself or a progress entry above it.
+func (w *walker) gap(at, broken *Entry) *Entry {
+	if broken.parent == broken {
+		w.fault(at, FaultCycle, "the entry names itself as its parent")
+	} else {
+		w.fault(at, FaultMissingParent, fmt.Sprintf("its parent %s is not in the file", broken.ParentUUID))
+	}
+	if at.CompactSummary && !w.history {
+		// The boundary is lost, its summary is not: it stands for what came before.
+		w.chain.Gaps = append(w.chain.Gaps, Gap{Child: at, Missing: broken.ParentUUID})
+		return nil
+	}
+	return w.bridge(at, broken, broken.ParentUUID)
+}
+
+func (w *walker) bridge(at, broken *Entry, missing string) *Entry {
+	p := w.log.before(broken, w.seen)
+	if w.log.From > 0 && (p == nil || !w.log.damagedBetween(p, broken)) {
+		w.short = true
+	}
+	if p != nil || missing != "" {
+		w.chain.Gaps = append(w.chain.Gaps, Gap{Child: at, Missing: missing, Bridged: p})
+	}
+	return p
+}
+
+func (w *walker) fault(e *Entry, kind FaultKind, detail string) {
+	w.chain.Faults = append(w.chain.Faults, Fault{Line: e.Line, Offset: e.Offset, Kind: kind, Detail: detail})
+}
+
+// before returns the entry that stood before e on the same branch, for an e whose
+// parent is missing: what a damaged line still tells of its parent, else where a
+// pointer between the two says the conversation stood, else the entry appended
+// before e. Entries in seen are passed over. It never crosses a rewind that the
+// file shows. It is nil when nothing stands before e.
+func (l *Log) before(e *Entry, seen map[*Entry]bool) *Entry {
+	usable := func(x *Entry) bool {
+		return x != nil && x.IsChain() && l.byUUID[x.UUID] == x && x.Sidechain == e.Sidechain &&
+			x.AgentID == e.AgentID && !seen[x] && x != e && !(e.early && descends(x, e, len(l.Entries)))
+	}
+	var pointer *Entry
+	next := e
+	for i := e.seq - 1; i >= -1; i-- {
+		var x *Entry
+		from := int64(-1)
+		if i >= 0 {
+			x = l.Entries[i]
+			from = x.Offset
+		}
+		if f := l.salvaged(from, next.Offset); f != nil && pointer == nil {
+			if p := l.byUUID[f.parent]; f.parent != "" && usable(p) {
+				return p
+			} else if f.parent == "" && (f.uuid == "" || f.uuid == e.ParentUUID) {
+				return nil // the lost entry was a root
+			}
+		}
+		if x == nil {
+			break
+		}
+		next = x
+		if x.Type == TypeLastPrompt && pointer == nil && x.LeafUUID != "" {
+			if t := l.byUUID[x.LeafUUID]; usable(t) && t.seq < i {
+				pointer = t
+			}
+			continue
+		}
+		if !usable(x) {
+			continue
+		}
+		if pointer != nil {
+			return pointer
+		}
+		return x
+	}
+	return pointer
+}
+
+// salvaged returns the last damaged record between two positions of which the
+// parent could still be read.
+func (l *Log) salvaged(from, to int64) *Fault {
+	i := sort.Search(len(l.lineFaults), func(i int) bool { return l.lineFaults[i].Offset >= to })
+	for i--; i >= 0 && l.lineFaults[i].Offset > from; i-- {
+		if f := &l.lineFaults[i]; f.hasParent && f.Kind != FaultSplit {
+			return f
+		}
+	}
+	return nil
+}
+
+// damagedBetween reports whether a damaged record stands between two entries.
+func (l *Log) damagedBetween(a, b *Entry) bool {
+	i := sort.Search(len(l.lineFaults), func(i int) bool { return l.lineFaults[i].Offset > a.Offset })
+	for ; i < len(l.lineFaults) && l.lineFaults[i].Offset < b.Offset; i++ {
+		if !l.lineFaults[i].Harmless() {
+			return true
+		}
+	}
+	return false
+}
+
+func descends(x, of *Entry, limit int) bool {
+	for steps := 0; x != nil && steps <= limit; steps++ {
+		if x == of {
+			return true
+		}
+		if x.parent == x {
+			return false
+		}
+		x = x.parent
+	}
+	return false
+}
+
+// recoverParts adds the parts of replies that came as several entries and that
+// the walk from the leaf did not meet: with parallel calls a result's parent is
+// the part that made the call, so one path sees only some of the parts (T-11).
+func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
+	var found []*Entry
+	done := make(map[string]bool)
+	for i, e := range c.Entries {
+		if e.Type != TypeAssistant || e.MessageID == "" || done[e.MessageID] || len(l.byMsg[e.MessageID]) < 2 {
+			continue
+		}
+		done[e.MessageID] = true
+		for _, part := range l.byMsg[e.MessageID] {
+			if !seen[part] && part.Sidechain == e.Sidechain && l.sameReply(part, e.MessageID, c.Entries[i:], seen) {
+				seen[part] = true
+				found = append(found, part)
+			}
+		}
+	}
+	c.insert(found)
+}
+
+// sameReply reports whether part belongs to the conversation on the path: its
+// parents lead to a part on the path through nothing but parts and results, and
+// the conversation did not turn off there with a new prompt, as after a rewind.
+func (l *Log) sameReply(part *Entry, id string, path []*Entry, seen map[*Entry]bool) bool {
+	at := part
+	for steps := 0; steps < 1024; steps++ {
+		p, _ := bridgeProgress(at)
+		if p == nil {
+			// The first part itself may lie off the path; it then shares its parent
+			// with nothing. Its group is on the path, so it belongs to it.
+			return at.MessageID == id
+		}
+		if seen[p] {
+			return !turnsOff(p, path)
+		}
+		if p.MessageID != id && len(p.Results) == 0 {
+			// Off the path before the reply began: an abandoned branch, unless
+			// the reply's own first part hangs on the same parent.
+			return false
+		}
+		at = p
+	}
+	return false
+}
+
+// turnsOff reports whether the entry after p on the path is a new prompt.
+func turnsOff(p *Entry, path []*Entry) bool {
+	for i, e := range path {
+		if e != p {
+			continue
+		}
+		for _, n := range path[i+1:] {
+			switch {
+			case n.Type == TypeUser && len(n.Results) == 0 && !n.Meta:
+				return true
+			case n.Type == TypeUser || n.Type == TypeAssistant:
+				return false
+			}
+		}
+		return false
+	}
+	return false
+}
+
+// recoverResults adds tool results that answer a call on the chain and lie beside
+// the path (FORMAT.md section 4).
+func (l *Log) recoverResults(c *Chain, seen map[*Entry]bool) {
+	open := make(map[string]bool)
+	for _, e := range c.Entries {
+		for _, id := range e.Calls {
+			open[id] = true
+		}
+	}
+	for _, e := range c.Entries {
+		for _, id := range e.Results {
+			delete(open, id)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	var found []*Entry
+	for _, e := range l.Entries {
+		if len(e.Results) == 0 || e.Type != TypeUser || seen[e] || l.byUUID[e.UUID] != e {
+			continue
+		}
+		for _, id := range e.Results {
+			if open[id] {
+				delete(open, id)
+				seen[e] = true
+				found = append(found, e)
+				break
+			}
+		}
+	}
+	c.insert(found)
+}
+
+// insert puts entries that lie beside the path at their place: behind the last
+// entry of the chain that was appended before them and belongs to the same reply.
+func (c *Chain) insert(found []*Entry) {
+	if len(found) == 0 {
+		return
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].seq < found[j].seq })
+	c.Recovered = append(c.Recovered, found...)
+	after := make(map[int][]*Entry)
+	callAt := make(map[string]int)
+	msgAt := make(map[string]int)
+	for i, e := range c.Entries {
+		if e.MessageID != "" {
+			msgAt[e.MessageID] = i
+		}
+		for _, id := range e.Calls {
+			callAt[id] = i
+		}
+	}
+	for _, e := range found {
+		at, ok := 0, false
+		if e.MessageID != "" {
+			at, ok = msgAt[e.MessageID]
+		} else if len(e.Results) > 0 {
+			for _, id := range e.Results {
+				if at, ok = callAt[id]; ok {
+					break
+				}
+			}
+		}
+		if !ok {
+			at = len(c.Entries) - 1
+		}
+		after[at] = append(after[at], e)
+	}
+	out := make([]*Entry, 0, len(c.Entries)+len(found))
+	for i, e := range c.Entries {
+		out = append(out, e)
+		out = append(out, after[i]...)
+	}
+	c.Entries = out
+}
+
+// kept finds the older entries that the chain's boundary keeps.
+func (l *Log) kept(c *Chain) {
+	b, err := c.Boundary.Boundary()
+	if err != nil {
+		c.Faults = append(c.Faults, Fault{Line: c.Boundary.Line, Offset: c.Boundary.Offset, Kind: FaultBoundary, Detail: err.Error()})
+		return
+	}
+	on := make(map[*Entry]bool, len(c.Entries))
+	for _, e := range c.Entries {
+		on[e] = true
+	}
+	add := func(e *Entry) {
+		if !on[e] {
+			on[e] = true
+			c.Kept = append(c.Kept, e)
+		}
+	}
+	if p := b.PreservedMessages; p != nil {
+		for _, id := range p.UUIDs {
+			e := l.byUUID[id]
+			if e == nil {
+				c.Faults = append(c.Faults, Fault{Line: c.Boundary.Line, Offset: c.Boundary.Offset, Kind: FaultMissingParent,
+					Detail: fmt.Sprintf("the boundary keeps %s, which is not in the file", id)})
+				continue
+			}
+			add(e)
+		}
+		return
+	}
+	if s := b.PreservedSegment; s != nil {
+		var seg []*Entry
+		at := l.byUUID[s.TailUUID]
+		for steps := 0; at != nil && steps <= len(l.Entries); steps++ {
+			if at.IsChain() {
+				seg = append(seg, at)
+			}
+			if at.UUID == s.HeadUUID {
+				break
+			}
+			at, _ = bridgeProgress(at)
+		}
+		if at == nil || at.UUID != s.HeadUUID {
+			c.Faults = append(c.Faults, Fault{Line: c.Boundary.Line, Offset: c.Boundary.Offset, Kind: FaultMissingParent,
+				Detail: "the kept segment does not lead from its tail to its head; nothing of it is kept"})
+			return
+		}
+		for i := len(seg) - 1; i >= 0; i-- {
+			add(seg[i])
+		}
+	}
+}

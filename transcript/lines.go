@@ -1,0 +1,303 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// chunkSize is how much of a file is read at a time. One mebibyte keeps the cost
+// of a read call below one per cent of scanning what it returned.
+const chunkSize = 1 << 20
+
+// maxPending bounds the damaged half of a record that is kept in the hope that
+// its other half follows on the next line (two writers on one file).
+const maxPending = 8 << 20
+
+var utf8BOM = []byte("\xEF\xBB\xBF")
+
+// lineReader turns the lines of one file into entries and faults.
+type lineReader struct {
+	scan    scanner
+	entries []*Entry
+	faults  []Fault
+	src     io.ReaderAt // set when bodies stay on disk
+	slab    []Entry
+
+	crlf, blank int // how many lines, said once
+
+	pending    []byte // the unfinished record of the line before
+	pendingOff int64
+	pendingNo  int
+	pendingFix int // index of its fault
+}
+
+func (r *lineReader) newEntry() *Entry {
+	if len(r.slab) == 0 {
+		r.slab = make([]Entry, 256)
+	}
+	e := &r.slab[0]
+	r.slab = r.slab[1:]
+	return e
+}
+
+func (r *lineReader) fault(f Fault) { r.faults = append(r.faults, f) }
+
+// eachLine calls fn for every line of src[from:size], without its newline;
+// ended is false for a last line that has none. The bytes are valid until fn
+// returns, unless data is given (the whole range in memory).
+func eachLine(ctx context.Context, src io.ReaderAt, from, size int64, fn func(line []byte, off int64, ended bool)) error {
+	buf := make([]byte, chunkSize)
+	have := 0     // bytes of buf in use
+	base := from  // file position of buf[0]
+	searched := 0 // bytes of buf known to hold no newline
+	for base+int64(have) < size {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if have == len(buf) {
+			grown := make([]byte, 2*len(buf))
+			copy(grown, buf[:have])
+			buf = grown
+		}
+		want := min(int64(len(buf)-have), size-base-int64(have))
+		n, err := src.ReadAt(buf[have:have+int(want)], base+int64(have))
+		have += n
+		if n == 0 {
+			if errors.Is(err, io.EOF) {
+				break // the file is shorter than it was; what is there was read
+			}
+			if err == nil {
+				err = io.ErrNoProgress
+			}
+			return fmt.Errorf("transcript: read at byte %d: %w", base+int64(have), err)
+		}
+		start := 0
+		for {
+			k := bytes.IndexByte(buf[searched:have], '\n')
+			if k < 0 {
+				break
+			}
+			end := searched + k
+			fn(buf[start:end], base+int64(start), true)
+			start = end + 1
+			searched = start
+		}
+		copy(buf, buf[start:have])
+		have -= start
+		base += int64(start)
+		searched = have
+	}
+	if have > 0 {
+		fn(buf[:have], base, false)
+	}
+	return nil
+}
+
+// eachLineOf is eachLine over bytes in memory; lines stay valid.
+func eachLineOf(ctx context.Context, data []byte, base int64, fn func(line []byte, off int64, ended bool)) error {
+	for pos, n := 0, 0; pos < len(data); n++ {
+		if n&1023 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		k := bytes.IndexByte(data[pos:], '\n')
+		if k < 0 {
+			fn(data[pos:], base+int64(pos), false)
+			return nil
+		}
+		fn(data[pos:pos+k:pos+k], base+int64(pos), true)
+		pos += k + 1
+	}
+	return nil
+}
+
+// line takes one line. no is its number, 0 when unknown.
+func (r *lineReader) line(b []byte, off int64, no int, ended bool) {
+	if len(b) > math.MaxInt32 {
+		r.fault(Fault{Line: no, Offset: off, Kind: FaultTooLong, Detail: fmt.Sprintf("%d bytes; skipped", len(b))})
+		return
+	}
+	if off == 0 && bytes.HasPrefix(b, utf8BOM) {
+		r.fault(Fault{Line: no, Offset: 0, Kind: FaultBOM, Detail: "the file starts with a byte order mark"})
+		b, off = b[3:], 3
+	}
+	if ended && len(b) > 0 && b[len(b)-1] == '\r' {
+		if r.crlf == 0 {
+			r.fault(Fault{Line: no, Offset: off, Kind: FaultCRLF, Detail: "lines end with CR LF"})
+		}
+		r.crlf++
+		b = b[:len(b)-1]
+	}
+	trimmed := bytes.TrimLeft(b, "\x00 \t\r")
+	lead := len(b) - len(trimmed)
+	nul := bytes.IndexByte(b[:lead], 0) >= 0
+	trimmed = bytes.TrimRight(trimmed, " \t\r")
+	if t := bytes.TrimRight(trimmed, "\x00 \t\r"); len(t) < len(trimmed) {
+		trimmed, nul = t, true
+	}
+	if nul {
+		r.fault(Fault{Line: no, Offset: off, Kind: FaultNUL, Detail: nulDetail(len(trimmed))})
+	}
+	if len(trimmed) == 0 {
+		if !nul {
+			if r.blank == 0 {
+				r.fault(Fault{Line: no, Offset: off, Kind: FaultBlank, Detail: "an empty line"})
+			}
+			r.blank++
+		}
+		return
+	}
+	r.records(trimmed, off+int64(lead), no, ended)
+}
+
+func nulDetail(rest int) string {
+	if rest == 0 {
+		return "the line is zero bytes only; what stood there is lost"
+	}
+	return "zero bytes around the record were left out"
+}
+
+// records reads the records of one line: one in a sound file, several where a
+// newline was lost, and what can be recovered where a record is cut.
+func (r *lineReader) records(b []byte, off int64, no int, ended bool) {
+	if r.pending != nil {
+		done := r.rejoin(b)
+		r.pending = nil
+		if done {
+			return
+		}
+	}
+	found := 0
+	for i := 0; i < len(b); {
+		if c := b[i]; c == 0 || c == ' ' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		var h Head
+		end, err := r.scan.head(b, i, &h)
+		if err == nil {
+			if found > 0 {
+				r.fault(Fault{Line: no, Offset: off + int64(i), Kind: FaultGlued, Detail: "several records on one line; each was read"})
+			}
+			r.keep(h, b[i:end:end], off+int64(i), no, false)
+			found++
+			i = end
+			continue
+		}
+		next := r.resync(b, i+1)
+		r.damaged(b[i:next], off+int64(i), no, err, h, next < len(b), ended)
+		if ended && next-i <= maxPending && b[i] == '{' {
+			r.hold(b[i:next], off+int64(i), no)
+		}
+		i = next
+	}
+}
+
+// keep adds a whole record.
+func (r *lineReader) keep(h Head, raw []byte, off int64, no int, detached bool) {
+	e := r.newEntry()
+	e.Head, e.Line, e.Offset, e.Len = h, no, off, len(raw)
+	e.seq = len(r.entries)
+	switch {
+	case detached || r.src == nil:
+		e.raw = raw
+	default:
+		e.src = r.src
+	}
+	r.entries = append(r.entries, e)
+}
+
+// damaged reports a piece of a line that is no record.
+func (r *lineReader) damaged(b []byte, off int64, no int, err error, h Head, more, ended bool) {
+	f := Fault{Line: no, Offset: off, uuid: h.UUID, parent: h.ParentUUID, hasParent: h.HasParent}
+	switch {
+	case errors.Is(err, errNotObject) || b[0] != '{':
+		f.Kind, f.Detail = FaultNotObject, "not a JSON object; skipped"
+	case errors.Is(err, errTorn) && !more:
+		f.Kind, f.Detail = FaultTorn, "the record breaks off; skipped"
+		if !ended {
+			f.Detail = "the last record was not written to its end; skipped"
+		}
+	case more:
+		f.Kind, f.Detail = FaultTorn, "the record breaks off and another follows on the same line; the second was read"
+	default:
+		f.Kind, f.Detail = FaultInvalid, "not valid JSON; skipped"
+	}
+	r.fault(f)
+}
+
+func (r *lineReader) hold(b []byte, off int64, no int) {
+	r.pending = bytes.Clone(b)
+	r.pendingOff, r.pendingNo, r.pendingFix = off, no, len(r.faults)-1
+}
+
+// rejoin tries whether b is the second half of the record that broke off on the
+// line before, as happens when two writers interleave.
+func (r *lineReader) rejoin(b []byte) bool {
+	if b[0] == '{' && plausibleStart(b) {
+		return false
+	}
+	whole := append(r.pending, b...)
+	var h Head
+	end, err := r.scan.head(whole, 0, &h)
+	if err != nil || end != len(whole) || !plausible(&h) {
+		return false
+	}
+	f := &r.faults[r.pendingFix]
+	f.Kind, f.Detail = FaultSplit, "another record stands inside this one; both were read"
+	r.keep(h, whole, r.pendingOff, r.pendingNo, true)
+	return true
+}
+
+// recordStarts are the members that records of the reference format begin with.
+var recordStarts = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`), []byte(`{"logicalParentUuid":`)}
+
+func plausibleStart(b []byte) bool {
+	for _, s := range recordStarts {
+		if bytes.HasPrefix(b, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// plausible tells a record from an object inside a record, which a damaged line
+// may end with by chance: records name their session, blocks do not.
+func plausible(h *Head) bool {
+	if h.Type == "" {
+		return false
+	}
+	return h.SessionID != "" || h.Type == TypeSummary || h.Type == TypeFileSnapshot || h.Type == TypeFileDelta
+}
+
+// resync looks for the next record inside a damaged line, from position i on. It
+// returns len(b) when there is none. Its work is bounded by a multiple of the
+// line, whatever the line holds.
+func (r *lineReader) resync(b []byte, i int) int {
+	budget := 8*len(b) + chunkSize
+	for i < len(b) && budget > 0 {
+		k := bytes.Index(b[i:], []byte(`{"`))
+		if k < 0 {
+			return len(b)
+		}
+		i += k
+		if plausibleStart(b[i:]) {
+			var h Head
+			end, err := r.scan.head(b, i, &h)
+			budget -= max(end-i, 64)
+			if err == nil && plausible(&h) {
+				rest := bytes.TrimLeft(b[end:], "\x00 \t\r")
+				if len(rest) == 0 || plausibleStart(rest) {
+					return i
+				}
+			}
+		}
+		i += 2
+	}
+	return len(b)
+}

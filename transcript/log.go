@@ -1,0 +1,265 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+)
+
+// memoryLimit is the size up to which a log is kept in memory as one piece.
+// Larger logs keep only what links their entries; bodies are read when asked for,
+// so that a log of any size is resumed without holding it whole (T-7).
+const memoryLimit = 4 << 20
+
+// ReadOptions change how a log is read. The zero value is what a resume wants.
+type ReadOptions struct {
+	// InMemory is the size in bytes up to which the file is held in memory; 0
+	// means 4 MiB, negative means never.
+	InMemory int64
+}
+
+func (o ReadOptions) inMemory(size int64) bool {
+	if o.InMemory == 0 {
+		return size <= memoryLimit
+	}
+	return size <= o.InMemory
+}
+
+// Log is what was read of one transcript file.
+type Log struct {
+	Entries []*Entry // in file order
+	Faults  []Fault  // what was skipped or mended, in file order
+	From    int64    // where reading began; 0 when the whole file was read
+	Size    int64    // bytes of the file when it was read
+	Torn    bool     // the file does not end with a newline
+
+	src    io.ReaderAt
+	closer io.Closer
+	byUUID map[string]*Entry
+	byMsg  map[string][]*Entry // parts of one reply that came as several entries
+	dups   []*Entry
+
+	lineFaults []Fault // faults of lines alone, in file order
+}
+
+// ReadFile reads the whole log at path. The file stays open while bodies are on
+// disk; Close releases it.
+func ReadFile(ctx context.Context, path string, opt ReadOptions) (*Log, error) {
+	f, size, err := openLog(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := Read(ctx, f, size, opt)
+	return adopt(l, f, err)
+}
+
+// ReadTailFile is [ReadTail] for the file at path.
+func ReadTailFile(ctx context.Context, path string, opt ReadOptions) (*Log, error) {
+	f, size, err := openLog(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ReadTail(ctx, f, size, opt)
+	return adopt(l, f, err)
+}
+
+func openLog(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("transcript: %w", err)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("transcript: %w", err)
+	}
+	return f, st.Size(), nil
+}
+
+func adopt(l *Log, f *os.File, err error) (*Log, error) {
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if l.src == nil {
+		f.Close() // everything is in memory
+		return l, nil
+	}
+	l.closer = f
+	return l, nil
+}
+
+// Read reads a whole log of size bytes. The log keeps src while bodies are on
+// disk. It fails only when reading src fails or ctx ends.
+func Read(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*Log, error) {
+	r := &lineReader{}
+	l := &Log{Size: size}
+	no := 0
+	each := func(line []byte, off int64, ended bool) {
+		no++
+		r.line(line, off, no, ended)
+		l.Torn = !ended
+	}
+	if opt.inMemory(size) {
+		data := make([]byte, size)
+		n, err := src.ReadAt(data, 0)
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("transcript: read at byte %d: %w", n, err)
+		}
+		if err := eachLineOf(ctx, data[:n], 0, each); err != nil {
+			return nil, err
+		}
+	} else {
+		r.src, l.src = src, src
+		if err := eachLine(ctx, src, 0, size, each); err != nil {
+			return nil, err
+		}
+	}
+	l.take(r)
+	return l, nil
+}
+
+// take moves what r read into the log and links it.
+func (l *Log) take(r *lineReader) {
+	l.Entries, l.Faults = r.entries, r.faults
+	if r.crlf > 1 || r.blank > 1 {
+		for i := range l.Faults {
+			switch f := &l.Faults[i]; {
+			case f.Kind == FaultCRLF && r.crlf > 1:
+				f.Detail = fmt.Sprintf("%d lines end with CR LF; this is the first", r.crlf)
+			case f.Kind == FaultBlank && r.blank > 1:
+				f.Detail = fmt.Sprintf("%d empty lines; this is the first", r.blank)
+			}
+		}
+	}
+	if l.Torn && len(l.Entries) > 0 {
+		last := l.Entries[len(l.Entries)-1]
+		if last.Offset+int64(last.Len) >= l.Size {
+			l.Faults = append(l.Faults, Fault{Line: last.Line, Offset: last.Offset, Kind: FaultNoNewline, Detail: "the last record is whole but its line is not ended"})
+		}
+	}
+	l.lineFaults = append([]Fault(nil), l.Faults...)
+	l.link()
+	l.sortFaults()
+}
+
+func (l *Log) sortFaults() {
+	sort.SliceStable(l.Faults, func(i, j int) bool { return l.Faults[i].Offset < l.Faults[j].Offset })
+}
+
+// link resolves parents and finds what the chain needs: duplicates, the parts of
+// split replies, which entries have children.
+func (l *Log) link() {
+	l.byUUID = make(map[string]*Entry, len(l.Entries))
+	l.byMsg = make(map[string][]*Entry)
+	for i, e := range l.Entries {
+		e.seq = i
+		if e.UUID == "" {
+			continue
+		}
+		if first, ok := l.byUUID[e.UUID]; ok {
+			l.dups = append(l.dups, e)
+			l.Faults = append(l.Faults, Fault{Line: e.Line, Offset: e.Offset, Kind: FaultDuplicate,
+				Detail: fmt.Sprintf("uuid %s stands already %s; the first counts", e.UUID, first.ref())})
+			continue
+		}
+		l.byUUID[e.UUID] = e
+		if e.MessageID != "" && e.Type == TypeAssistant {
+			l.byMsg[e.MessageID] = append(l.byMsg[e.MessageID], e)
+		}
+	}
+	for _, e := range l.Entries {
+		if e.ParentUUID == "" || l.byUUID[e.UUID] != e {
+			continue
+		}
+		e.parent = l.byUUID[e.ParentUUID]
+		if p := e.parent; p != nil && p.seq > e.seq {
+			p.early = true
+		}
+	}
+	for _, e := range l.Entries {
+		if !l.isMain(e) {
+			continue
+		}
+		p, broken := bridgeProgress(e)
+		if broken != nil && l.From == 0 {
+			p = l.before(broken, nil)
+		}
+		if p != nil && p != e {
+			p.childs = true
+		}
+	}
+}
+
+// bridgeProgress returns the nearest ancestor of e that takes part in chains.
+// The second result is the entry whose own parent could not be found when the
+// walk ended early: e itself or a progress entry above it; nil at a root.
+func bridgeProgress(e *Entry) (parent, broken *Entry) {
+	at := e
+	for steps := 0; ; steps++ {
+		p := at.parent
+		if p == nil || p == at || steps > maxProgressRun {
+			if at.ParentUUID == "" {
+				return nil, nil
+			}
+			return nil, at
+		}
+		if p.IsChain() {
+			return p, nil
+		}
+		at = p
+	}
+}
+
+// maxProgressRun ends a walk over progress entries that form a cycle. The
+// longest run measured in real logs is under a thousand.
+const maxProgressRun = 1 << 20
+
+// ByUUID returns the entry with that uuid, nil when it was not read. Of several
+// the first counts.
+func (l *Log) ByUUID(uuid string) *Entry { return l.byUUID[uuid] }
+
+// Load reads the bodies of the given entries and keeps them, so that Raw and
+// Message do not touch the disk again. Reads of neighbours are joined.
+func (l *Log) Load(entries []*Entry) error {
+	var need []*Entry
+	for _, e := range entries {
+		if e.raw == nil {
+			need = append(need, e)
+		}
+	}
+	sort.Slice(need, func(i, j int) bool { return need[i].Offset < need[j].Offset })
+	for i := 0; i < len(need); {
+		j, end := i+1, need[i].Offset+int64(need[i].Len)
+		for j < len(need) && need[j].Offset-end < 4<<10 && end-need[i].Offset < chunkSize {
+			end = need[j].Offset + int64(need[j].Len)
+			j++
+		}
+		from := need[i].Offset
+		buf := make([]byte, end-from)
+		if n, err := l.src.ReadAt(buf, from); n < len(buf) {
+			return fmt.Errorf("transcript: read at byte %d: %w", from, err)
+		}
+		for _, e := range need[i:j] {
+			at := e.Offset - from
+			e.raw = buf[at : at+int64(e.Len) : at+int64(e.Len)]
+		}
+		i = j
+	}
+	return nil
+}
+
+// Close releases the file. Entries that were not loaded cannot be read after it.
+func (l *Log) Close() error {
+	if l.closer == nil {
+		return nil
+	}
+	c := l.closer
+	l.closer = nil
+	return c.Close()
+}

@@ -1,0 +1,229 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// firstTail is how much a tail read looks at first. Real logs append a
+// conversation's newest boundary within a few megabytes of the end; each further
+// step reads as much again as was read so far.
+const firstTail = 512 << 10
+
+// ReadTail reads a log backwards, only as far as the conversation at its tip
+// needs: to the newest boundary that holds on that branch and the older entries
+// that it keeps, or to the start (G-9). The cost is that of the suffix, whatever
+// the size of the log. The result answers Tip and Chain of the tip as a whole
+// read does; lines have no numbers, and branches and entries before [Log.From]
+// are not in it.
+func ReadTail(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*Log, error) {
+	t := &tailReader{src: src, size: size, opt: opt}
+	lo := size
+	for span := int64(firstTail); ; span *= 2 {
+		from := max(size-span, 0)
+		if from < memoryLimit && size <= 2*memoryLimit {
+			from = 0 // the rest is small; do not come back for it
+		}
+		start, err := t.segment(ctx, from, lo)
+		if err != nil {
+			return nil, err
+		}
+		if start == lo && from > 0 {
+			continue // no line begins in this part: one long line
+		}
+		lo = start
+		l := t.log(lo)
+		if lo == 0 {
+			return l, nil
+		}
+		if l.complete() {
+			return l, nil
+		}
+	}
+}
+
+// tailReader collects the segments of a log from its end.
+type tailReader struct {
+	src      io.ReaderAt
+	size     int64
+	opt      ReadOptions
+	scan     scanner
+	segments []*lineReader // newest first
+	torn     bool
+}
+
+// segment reads the lines that begin in [from, to) and returns where the first
+// of them begins; to when none does.
+func (t *tailReader) segment(ctx context.Context, from, to int64) (int64, error) {
+	start := from
+	if from > 0 {
+		var err error
+		if start, err = lineStart(ctx, t.src, from, to); err != nil || start >= to {
+			return to, err
+		}
+	}
+	r := &lineReader{scan: t.scan}
+	each := func(line []byte, off int64, ended bool) {
+		r.line(line, off, 0, ended)
+		if to == t.size {
+			t.torn = !ended
+		}
+	}
+	if t.opt.inMemory(t.size - start) {
+		data := make([]byte, to-start)
+		n, err := t.src.ReadAt(data, start)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return to, fmt.Errorf("transcript: read at byte %d: %w", start, err)
+		}
+		if err := eachLineOf(ctx, data[:n], start, each); err != nil {
+			return to, err
+		}
+	} else {
+		r.src = t.src
+		if err := eachLine(ctx, t.src, start, to, each); err != nil {
+			return to, err
+		}
+	}
+	t.scan = r.scan
+	t.segments = append(t.segments, r)
+	return start, nil
+}
+
+// lineStart returns the first position at or after from where a line begins, or
+// to when the line that holds from reaches beyond it. A line that begins exactly
+// at from counts.
+func lineStart(ctx context.Context, src io.ReaderAt, from, to int64) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for at := from - 1; at < to; {
+		if err := ctx.Err(); err != nil {
+			return to, err
+		}
+		n, err := src.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
+		if k := bytes.IndexByte(buf[:n], '\n'); k >= 0 {
+			return at + int64(k) + 1, nil
+		}
+		if n == 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				return to, nil
+			}
+			return to, fmt.Errorf("transcript: read at byte %d: %w", at, err)
+		}
+		at += int64(n)
+	}
+	return to, nil
+}
+
+// log links what was read so far.
+func (t *tailReader) log(from int64) *Log {
+	all := &lineReader{}
+	for i := len(t.segments) - 1; i >= 0; i-- {
+		s := t.segments[i]
+		all.entries = append(all.entries, s.entries...)
+		all.faults = append(all.faults, s.faults...)
+		all.crlf += s.crlf
+		all.blank += s.blank
+		if s.src != nil {
+			all.src = s.src
+		}
+	}
+	for _, e := range all.entries {
+		e.parent, e.early, e.childs = nil, false, false
+	}
+	l := &Log{From: from, Size: t.size, Torn: t.torn, src: all.src}
+	if from > 0 {
+		l.src = t.src
+	}
+	l.take(all)
+	return l
+}
+
+// complete reports whether the chain of the tip is all there. Kept entries that
+// lie further back are fetched by the offset that the boundary recorded.
+func (l *Log) complete() bool {
+	tip := l.Tip()
+	if tip == nil || l.openPointer() {
+		return false
+	}
+	w := walker{log: l, chain: &Chain{}, seen: make(map[*Entry]bool),
+		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
+	w.walk(tip)
+	if w.short || w.chain.Boundary == nil && !w.rooted() {
+		return false
+	}
+	b := w.chain.Boundary
+	if b == nil {
+		return true
+	}
+	meta, err := b.Boundary()
+	if err != nil {
+		return true // said by Chain; nothing further back would help
+	}
+	if s := meta.PreservedSegment; s != nil {
+		return l.byUUID[s.HeadUUID] != nil
+	}
+	if meta.PreservedMessages == nil {
+		return true
+	}
+	for _, id := range meta.PreservedMessages.UUIDs {
+		if l.byUUID[id] == nil && !l.fetch(id, meta.Own.KeptOffsets[id]) {
+			return false
+		}
+	}
+	return true
+}
+
+// openPointer reports whether a pointer behind the last chain entry names an entry
+// that was not read yet.
+func (l *Log) openPointer() bool {
+	last := l.lastChain()
+	for i := len(l.Entries) - 1; i > last.seq; i-- {
+		if e := l.Entries[i]; e.Type == TypeLastPrompt && e.LeafUUID != "" {
+			return l.byUUID[e.LeafUUID] == nil
+		}
+	}
+	return false
+}
+
+// rooted reports whether the walk ended at an entry that has no parent, rather
+// than at the edge of what was read.
+func (w *walker) rooted() bool {
+	if len(w.path) == 0 {
+		return false
+	}
+	first := w.path[0]
+	_, broken := bridgeProgress(first)
+	return broken == nil || len(w.chain.Gaps) > 0 && !w.short
+}
+
+// fetch reads the single entry that a boundary says stands at off, and accepts it
+// only when it is the one with that uuid.
+func (l *Log) fetch(uuid string, off int64) bool {
+	if off <= 0 || off >= l.From || l.src == nil {
+		return false
+	}
+	var line []byte
+	for n := int64(16 << 10); ; n *= 4 {
+		buf := make([]byte, min(n, l.From-off))
+		got, err := l.src.ReadAt(buf, off)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false
+		}
+		if k := bytes.IndexByte(buf[:got], '\n'); k >= 0 {
+			line = buf[:k]
+			break
+		}
+		if off+n >= l.From {
+			return false
+		}
+	}
+	e, err := Parse(line)
+	if err != nil || e.UUID != uuid {
+		return false
+	}
+	e.Offset = off
+	l.byUUID[uuid] = e
+	return true
+}
