@@ -2,10 +2,10 @@
 # the same script that runs elsewhere (.ci/run).
 #
 #   make test       everything a change must pass, with the race detector; fuzz smoke
-#   make test-full  the same with long property runs and hundreds of kills
+#   make test-full  the same with hundreds of kills and CHECKS cases a property (default 3000)
 #   make bench      benchmarks with allocations        (BENCH=regexp, PKG=./folder)
 #   make fuzz       every fuzz target for FUZZ         (default 1m each)
-#   make lint       gofmt, go vet, staticcheck, errcheck
+#   make lint       gofmt, go mod tidy, go vet, staticcheck, errcheck
 #   make cross      build and vet for the other systems (compiled, not run)
 #   make build      bin/varve
 #   make check      lint, cross, test
@@ -14,12 +14,13 @@ SHELL := bash
 PKG ?= ./...
 BENCH ?= .
 FUZZ ?= 1m
+CHECKS ?= 3000
 
 # Version-control stamping fails in a clone that belongs to another user, and
 # nothing here needs it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: check test test-full bench fuzz fuzz-smoke lint fmt vet staticcheck errcheck cross build deps clean
+.PHONY: check test test-full bench fuzz fuzz-smoke lint fmt tidy vet staticcheck errcheck cross build deps clean
 
 check:
 	.ci/run
@@ -33,8 +34,7 @@ test: deps
 	@$(MAKE) --no-print-directory fuzz-smoke
 
 test-full: deps
-	VARVE_FULL=1 CGO_ENABLED=1 go test -race -count=1 -timeout 120m $(PKG)
-	@FUZZ=20000x .ci/fuzz
+	@CHECKS=$(CHECKS) .ci/full
 
 fuzz-smoke:
 	@.ci/fuzz
@@ -45,10 +45,14 @@ fuzz:
 bench:
 	go test -run='^$$' -bench='$(BENCH)' -benchmem -timeout 60m $(PKG)
 
-lint: fmt vet staticcheck errcheck
+lint: fmt tidy vet staticcheck errcheck
 
 fmt:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted, run gofmt -w on:" >&2; echo "$$bad" >&2; exit 1; fi
+
+# go.mod lists what is imported and nothing else.
+tidy:
+	go mod tidy -diff
 
 vet:
 	go vet ./...

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ type tree struct {
 	root  string
 	files []string          // every file, relative, with slashes, sorted
 	texts map[string][]byte // the ones that are valid UTF-8 text
-	gos   []source          // all Go files outside testdata
+	gos   []source          // all Go files of the main module outside testdata
 }
 
 // loadTree reads the project once for all tests.
@@ -61,7 +62,7 @@ var loadTree = sync.OnceValues(func() (*tree, error) {
 		if utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
 			t.texts[name] = data
 		}
-		if strings.HasSuffix(name, ".go") && !strings.Contains("/"+name, "/testdata/") {
+		if strings.HasSuffix(name, ".go") && !strings.Contains("/"+name, "/testdata/") && !t.nested(path.Dir(name)) {
 			fset := token.NewFileSet()
 			f, err := parser.ParseFile(fset, name, data, parser.ParseComments)
 			if err != nil {
@@ -72,6 +73,17 @@ var loadTree = sync.OnceValues(func() (*tree, error) {
 	}
 	return t, nil
 })
+
+// nested tells whether a folder belongs to another module inside this one: a
+// tool with requirements that no importer should see.
+func (t *tree) nested(dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if slices.Contains(t.files, dir+"/go.mod") {
+			return true
+		}
+	}
+	return false
+}
 
 func project(t *testing.T) *tree {
 	t.Helper()

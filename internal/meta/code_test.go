@@ -1,0 +1,109 @@
+package meta
+
+import (
+	"go/ast"
+	"slices"
+	"testing"
+)
+
+// goroutines lists every file that starts one, and who waits for it. Code is
+// sequential unless it is in this list (tests apart).
+var goroutines = map[string]string{
+	"transcript/lease/heartbeat.go":   "the beat is ended and waited for by Lease.Release",
+	"internal/vfs/vfstest/vfstest.go": "the suite waits on a WaitGroup before it returns",
+}
+
+// panics lists every file that may panic, each for a mistake of the calling
+// code. Input never panics.
+var panics = map[string]string{
+	"transcript/build.go":           "an entry built here from Go values is not JSON: the builder is wrong, not the input",
+	"internal/vfs/crashfs/fault.go": "a test injects no error",
+}
+
+// TestGoroutines: starting one is a decision with an owner, not a habit.
+func TestGoroutines(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range project(t).gos {
+		if s.isTest() {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if startsGoroutine(n) {
+				used[s.path] = true
+				if goroutines[s.path] == "" {
+					t.Errorf("%s starts a goroutine: say in the table who waits for it", s.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	stale(t, "goroutines", goroutines, used)
+}
+
+// startsGoroutine knows the statement and the method Go of WaitGroup and of
+// groups made like it.
+func startsGoroutine(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return true
+	case *ast.CallExpr:
+		sel, ok := n.Fun.(*ast.SelectorExpr)
+		return ok && sel.Sel.Name == "Go" && len(n.Args) == 1
+	}
+	return false
+}
+
+// TestPanics: no panic on input, and none by habit.
+func TestPanics(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range project(t).gos {
+		if s.isTest() {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
+				used[s.path] = true
+				if panics[s.path] == "" {
+					t.Errorf("%s panics: return an error, or say in the table whose mistake it reports", s.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	stale(t, "panics", panics, used)
+}
+
+// TestExit: only a main function ends the process; deferred work elsewhere
+// would be lost.
+func TestExit(t *testing.T) {
+	for _, s := range project(t).gos {
+		if s.isTest() || s.ast.Name.Name == "main" {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			id, ok := sel.X.(*ast.Ident)
+			if ok && (id.Name == "os" && sel.Sel.Name == "Exit" || id.Name == "log" && slices.Contains([]string{"Fatal", "Fatalf", "Fatalln"}, sel.Sel.Name)) {
+				t.Errorf("%s: %s.%s ends the process; return an error to main", s.fset.Position(n.Pos()), id.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// stale fails on lines of a table that nothing needs any more.
+func stale(t *testing.T, table string, lines map[string]string, used map[string]bool) {
+	t.Helper()
+	for _, file := range sortedKeys(lines) {
+		if !used[file] {
+			t.Errorf("the table %s names %s, which does not need its line", table, file)
+		}
+	}
+}
