@@ -18,7 +18,8 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Path + ": " + v.Detail + " [" + v.Rule + "]" }
 
-// The rules of [Check]. Where the API has a text of its own, the comment quotes it (API.md 1.5).
+// The rules of [Check]. Where the API has a text of its own, the comment quotes it; the other
+// rules come from the documentation of tool use, server tools and compaction.
 const (
 	RuleNoMessages      = "no-messages"          // there is nothing to send
 	RuleRole            = "role"                 // a role that is not user, assistant or system
@@ -150,7 +151,8 @@ func (c *checker) first() {
 	}
 }
 
-// isSummary reports whether b is a compaction that succeeded: content null is a failed one, which stands for nothing (API.md 2.2).
+// isSummary reports whether b is a compaction that succeeded: content null is a failed one, which comes as a success and stands
+// for nothing.
 func isSummary(b Block) bool {
 	if b.Type != TypeCompaction {
 		return false

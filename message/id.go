@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// maxID is the length of a canonical tool-use id (DESIGN decision 7); every provider accepts ids up to it.
+// maxID is the length of a canonical tool-use id (OpenAI's limit); every provider accepts ids up to it.
 const maxID = 64
 
 // ValidID reports whether id is a tool-use id that every provider accepts: [A-Za-z0-9_-]{1,64}.

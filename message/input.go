@@ -25,7 +25,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 const maxUnwrap = 2
 
 // CompactInput normalises the input of a tool call, once, when the call is received; the bytes it returns are from then on what
-// the call's input is, in the log and in every request (DESIGN decision 7).
+// the call's input is, in the log and in every request.
 //
 // Insignificant whitespace is removed, and lone surrogates and invalid UTF-8 become U+FFFD. Key order, repeated keys, the text of
 // numbers and the escapes of strings are kept. A missing input (no bytes, null, an empty string) is {}; a JSON string that holds
@@ -59,7 +59,7 @@ func CompactInput(raw []byte) (json.RawMessage, error) {
 		if v[0] != '"' {
 			return nil, fmt.Errorf("%w: it is %s", ErrInput, kindOf(v[0]))
 		}
-		raw = appendUnquoted(nil, v[1:len(v)-1])
+		raw = []byte(unquote(v[1 : len(v)-1]))
 	}
 	return nil, fmt.Errorf("%w: it is a string inside a string", ErrInput)
 }

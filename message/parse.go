@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -288,10 +289,8 @@ func sourceData(m []byte) []byte {
 		return nil
 	}
 	in := m[1 : len(m)-1 : len(m)-1]
-	for _, c := range in {
-		if c == '\\' {
-			return appendUnquoted(nil, in)
-		}
+	if bytes.IndexByte(in, '\\') >= 0 {
+		return []byte(unquote(in))
 	}
 	return in
 }

@@ -2,8 +2,9 @@ package message
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
-	"unicode/utf8"
+	"math/bits"
 )
 
 // maxDepth bounds the nesting of JSON values, so that a hostile log cannot exhaust the stack. The figure is encoding/json's own.
@@ -138,24 +139,32 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// stop marks the bytes at which the fast loop over a string has to look closer.
-var stop = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = true
+// special returns the index, at or after i, of the first quote, backslash or control character of data, or len(data). It looks at
+// eight bytes at a time, since most of a log is the inside of strings.
+func special(data []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(data); i += 8 {
+		x := binary.LittleEndian.Uint64(data[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		// The top bit of each byte says: it was below 0x20, or became 0. A borrow can only set bits above a true one.
+		hit := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
+		if hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
 	}
-	t['"'], t['\\'] = true, true
-	return t
-}()
+	for ; i < len(data); i++ {
+		if c := data[i]; c == '"' || c == '\\' || c < 0x20 {
+			return i
+		}
+	}
+	return i
+}
 
 // str validates the string whose opening quote is at i and returns the index after its closing quote.
 func (s *scanner) str(i int) (int, error) {
 	data := s.data
-	for i++; i < len(data); i++ {
-		c := data[i]
-		if !stop[c] {
-			continue
-		}
-		switch {
+	for i = special(data, i+1); i < len(data); i = special(data, i+1) {
+		switch c := data[i]; {
 		case c == '"':
 			return i + 1, nil
 		case c != '\\':
@@ -265,15 +274,7 @@ func (c *cursor) name() []byte {
 	if bytes.IndexByte(c.key, '\\') < 0 {
 		return c.key
 	}
-	return appendUnquoted(nil, c.key)
-}
-
-// unquote decodes the interior of a JSON string (validated before) as Go text; what is not text becomes U+FFFD.
-func unquote(in []byte) string {
-	if bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) {
-		return string(in)
-	}
-	return string(appendUnquoted(make([]byte, 0, len(in)), in))
+	return []byte(unquote(c.key))
 }
 
 // text decodes the JSON value v as a string; ok is false when it is something else.

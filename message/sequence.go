@@ -152,7 +152,7 @@ func (q *sequence) user(t int) {
 }
 
 // system checks a turn of system messages: after a user turn or an assistant turn that ends in a server tool's result, and before
-// an assistant turn or last (API.md 1.1).
+// an assistant turn or last (the API's rule for such messages).
 func (q *sequence) system(t int) {
 	after := t > 0 && q.turns[t-1].role == RoleUser
 	if t > 0 && q.turns[t-1].role == RoleAssistant {

@@ -1,0 +1,212 @@
+package message
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// recorded returns the recorded sessions that lie beside the project.
+func recorded(t testing.TB) []string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = up
+	}
+	root := filepath.Join(dir, "..", "shared", "data", "claude")
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the recorded sessions (../shared/data beside the project) are not here")
+	}
+	var files []string
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".jsonl") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded sessions below %s: %v", root, err)
+	}
+	return files
+}
+
+// eachRecorded calls f for the message of each user and assistant line.
+func eachRecorded(t testing.TB, path string, f func(line int, raw json.RawMessage)) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 1<<20)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		var e struct {
+			Type    string
+			Message json.RawMessage
+		}
+		if json.Unmarshal(line, &e) == nil && (e.Type == "user" || e.Type == "assistant") && len(e.Message) > 0 && e.Message[0] == '{' {
+			f(n, e.Message)
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// T-4, T-11: of every recorded user and assistant line the message keeps its bytes, and each block its own, compared with what
+// encoding/json finds.
+func TestRecordedMessages(t *testing.T) {
+	var messages, blocks, usages int
+	for _, path := range recorded(t) {
+		eachRecorded(t, path, func(line int, raw json.RawMessage) {
+			m, err := ParseMessage(raw)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", path, line, err)
+			}
+			messages++
+			if !bytes.Equal(m.Raw, raw) || !bytes.Equal(m.JSON(), raw) {
+				t.Fatalf("%s:%d: the bytes changed", path, line)
+			}
+			var want struct {
+				Role, ID, Model string
+				Content         json.RawMessage
+				StopReason      string `json:"stop_reason"`
+				Usage           *struct {
+					In    int64 `json:"input_tokens"`
+					Out   int64 `json:"output_tokens"`
+					Read  int64 `json:"cache_read_input_tokens"`
+					Write int64 `json:"cache_creation_input_tokens"`
+				}
+			}
+			if err := json.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+			if string(m.Role) != want.Role || m.ID != want.ID || m.Model != want.Model || m.StopReason != want.StopReason {
+				t.Fatalf("%s:%d: got %+v, want %+v", path, line, m, want)
+			}
+			if (m.Usage == nil) != (want.Usage == nil) {
+				t.Fatalf("%s:%d: usage %v, want %v", path, line, m.Usage, want.Usage)
+			}
+			if u := want.Usage; u != nil {
+				usages++
+				if m.Usage.InputTokens != u.In || m.Usage.OutputTokens != u.Out || m.Usage.CacheReadTokens != u.Read || m.Usage.CacheCreationTokens != u.Write {
+					t.Fatalf("%s:%d: usage %+v, want %+v", path, line, m.Usage, u)
+				}
+				if m.Usage.ContextTokens() != u.In+u.Read+u.Write && len(m.Usage.Iterations) == 0 {
+					t.Fatalf("%s:%d: context %d", path, line, m.Usage.ContextTokens())
+				}
+			}
+			blocks += compareContent(t, path, line, m.Content, m.StringContent, want.Content)
+			rebuilt := *m // what is written afresh reads the same
+			rebuilt.Raw = nil
+			sameMessage(t, mustParse(t, string(rebuilt.JSON())), &rebuilt)
+			for _, b := range m.Content {
+				if b.Type == TypeToolUse {
+					var compact bytes.Buffer // equal to b.Input but in fixtures written by hand
+					if err := json.Compact(&compact, b.Input); err != nil {
+						t.Fatal(err)
+					}
+					if in, err := CompactInput(b.Input); err != nil || !bytes.Equal(in, compact.Bytes()) {
+						t.Fatalf("%s:%d: CompactInput(%s) = %s, %v", path, line, b.Input, in, err)
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d messages, %d blocks, %d usages", messages, blocks, usages)
+	if messages < 1000 || blocks < 1000 || usages < 500 {
+		t.Errorf("only %d messages, %d blocks, %d usages were found", messages, blocks, usages)
+	}
+}
+
+func compareContent(t *testing.T, path string, line int, got []Block, isString bool, want json.RawMessage) int {
+	t.Helper()
+	n := len(got)
+	if len(want) > 0 && want[0] == '"' {
+		var s string
+		if err := json.Unmarshal(want, &s); err != nil {
+			t.Fatal(err)
+		}
+		if !isString || n != 1 || got[0].Text != s {
+			t.Fatalf("%s:%d: got %+v, want the text %q", path, line, got, s)
+		}
+		return n
+	}
+	var elements []json.RawMessage
+	if len(want) > 0 {
+		if err := json.Unmarshal(want, &elements); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if isString || n != len(elements) {
+		t.Fatalf("%s:%d: %d blocks, want %d", path, line, n, len(elements))
+	}
+	for i, b := range got {
+		var w struct {
+			Type, Text, Thinking, Signature, Data, ID, Name string
+			Input                                           json.RawMessage
+			ToolUseID                                       string `json:"tool_use_id"`
+			IsError                                         bool   `json:"is_error"`
+			Content                                         json.RawMessage
+		}
+		if elements[i][0] != '{' { // "wow error", in a fixture made to be wrong
+			if b.Type != "" || !bytes.Equal(b.Raw, elements[i]) {
+				t.Fatalf("%s:%d: block %d is %+v", path, line, i, b)
+			}
+			continue
+		}
+		if err := json.Unmarshal(elements[i], &w); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b.Raw, elements[i]) || b.Type != w.Type || b.Text != w.Text+w.Thinking || b.Signature != w.Signature || b.Data != w.Data ||
+			b.ID != w.ID || b.Name != w.Name || !bytes.Equal(b.Input, w.Input) || b.ToolUseID != w.ToolUseID || b.IsError != w.IsError {
+			t.Fatalf("%s:%d: block %d is %+v, want %+v", path, line, i, b, w)
+		}
+		if w.Type == TypeToolResult {
+			n += compareContent(t, path, line, b.Content, b.StringContent, w.Content)
+		}
+	}
+	return n
+}
+
+// A log's chain is not yet a request, but its blocks are: what Check says about single blocks of genuine replies must be nothing, or
+// the rules would be stricter than the API, which produced or accepted them.
+func TestRecordedBlocksPass(t *testing.T) {
+	single := map[string]bool{RuleBlockType: true, RuleBlockRole: true, RuleUnicode: true, RuleToolID: true, RuleToolName: true, RuleToolInput: true, RuleRole: true}
+	for _, path := range recorded(t) {
+		if strings.Contains(path, "edge_cas") {
+			continue // fixtures made to be wrong
+		}
+		var ms []Message
+		eachRecorded(t, path, func(line int, raw json.RawMessage) {
+			ms = append(ms, *mustParse(t, string(raw)))
+		})
+		for _, v := range Check(ms) {
+			if single[v.Rule] {
+				t.Errorf("%s: %s", filepath.Base(path), v)
+			}
+		}
+		checkRounds(t, ms, Rounds(ms))
+	}
+}
