@@ -91,7 +91,12 @@ func list(t *testing.T, goos string) map[string]goPackage {
 
 // isTwin tells whether a package exists for tests and may link what they link.
 func isTwin(pkg string) bool {
-	return strings.HasSuffix(pkg, "test") || under(pkg, "vfs/crashfs") || under(pkg, "modelsim") || under(pkg, "cmd/modelsim")
+	for _, twin := range []string{"vfs/crashfs", "modelsim", "cmd/modelsim", "loggen", "tokenfit"} {
+		if under(pkg, twin) {
+			return true
+		}
+	}
+	return strings.HasSuffix(pkg, "test")
 }
 
 // TestWeight looks at everything the packages link, not only at what they
