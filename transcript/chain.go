@@ -91,7 +91,7 @@ func (w *walker) walk(leaf *Entry) {
 		case broken != nil:
 			at = w.gap(at, broken)
 		case w.history && at.CompactSummary: // 1.0.x: a summary without boundary
-			at = w.log.before(at, w.seen)
+			at = w.log.before(at, w.seen, nil)
 		default:
 			at = nil
 		}
@@ -136,6 +136,7 @@ func (w *walker) gap(at, broken *Entry) *Entry {
 	}
 	if at.CompactSummary && !w.history {
 		// The boundary is lost, its summary is not: it stands for what came before.
+		w.short = w.log.From > 0
 		w.chain.Gaps = append(w.chain.Gaps, Gap{Child: at, Missing: broken.ParentUUID})
 		return nil
 	}
@@ -143,8 +144,9 @@ func (w *walker) gap(at, broken *Entry) *Entry {
 }
 
 func (w *walker) bridge(at, broken *Entry, missing string) *Entry {
-	p := w.log.before(broken, w.seen)
-	if w.log.From > 0 && (p == nil || !w.log.damagedBetween(p, broken)) {
+	unknown := false
+	p := w.log.before(broken, w.seen, &unknown)
+	if w.log.From > 0 && (p == nil || unknown || !w.log.damagedBetween(p, broken)) {
 		w.short = true
 	}
 	if p != nil || missing != "" {
@@ -161,8 +163,16 @@ func (w *walker) fault(e *Entry, kind FaultKind, detail string) {
 // parent is missing: what a damaged line still tells of its parent, else where a
 // pointer between the two says the conversation stood, else the entry appended
 // before e. Entries in seen are passed over. It never crosses a rewind that the
-// file shows. It is nil when nothing stands before e.
-func (l *Log) before(e *Entry, seen map[*Entry]bool) *Entry {
+// file shows. It is nil when nothing stands before e. unknown, when not nil, is set
+// if what stands between names an entry that was not read.
+func (l *Log) before(e *Entry, seen map[*Entry]bool, unknown *bool) *Entry {
+	named := func(uuid string) *Entry {
+		t := l.byUUID[uuid]
+		if t == nil && unknown != nil {
+			*unknown = true
+		}
+		return t
+	}
 	usable := func(x *Entry) bool {
 		return x != nil && x.IsChain() && l.byUUID[x.UUID] == x && x.Sidechain == e.Sidechain &&
 			x.AgentID == e.AgentID && !seen[x] && x != e && !(e.early && descends(x, e, len(l.Entries)))
@@ -177,9 +187,11 @@ func (l *Log) before(e *Entry, seen map[*Entry]bool) *Entry {
 			from = x.Offset
 		}
 		if f := l.salvaged(from, next.Offset); f != nil && pointer == nil {
-			if p := l.byUUID[f.parent]; f.parent != "" && usable(p) {
-				return p
-			} else if f.parent == "" && (f.uuid == "" || f.uuid == e.ParentUUID) {
+			if f.parent != "" {
+				if p := named(f.parent); usable(p) {
+					return p
+				}
+			} else if f.uuid == "" || f.uuid == e.ParentUUID {
 				return nil // the lost entry was a root
 			}
 		}
@@ -188,7 +200,7 @@ func (l *Log) before(e *Entry, seen map[*Entry]bool) *Entry {
 		}
 		next = x
 		if x.Type == TypeLastPrompt && pointer == nil && x.LeafUUID != "" {
-			if t := l.byUUID[x.LeafUUID]; usable(t) && t.seq < i {
+			if t := named(x.LeafUUID); usable(t) && t.seq < i {
 				pointer = t
 			}
 			continue

@@ -105,7 +105,7 @@ func (l *Log) checkParent(e *Entry) []Fault {
 	case e.parent == e:
 		return e.flaw(FaultCycle, "the entry names itself as its parent")
 	case e.parent == nil && l.From == 0:
-		if p := l.before(e, nil); p != nil {
+		if p := l.before(e, nil, nil); p != nil {
 			return e.flaw(FaultMissingParent, "its parent %s is not in the file; bridged to the entry %s", e.ParentUUID, p.ref())
 		}
 		return e.flaw(FaultMissingParent, "its parent %s is not in the file; read as a start", e.ParentUUID)

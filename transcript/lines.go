@@ -184,6 +184,8 @@ func (r *lineReader) records(b []byte, off int64, no int, ended bool) {
 			if found > 0 {
 				r.fault(Fault{Line: no, Offset: off + int64(i), Kind: FaultGlued, Detail: "several records on one line; each was read"})
 			}
+			h.body.shift(i)
+			h.own.shift(i)
 			r.keep(h, b[i:end:end], off+int64(i), no, false)
 			found++
 			i = end

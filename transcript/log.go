@@ -18,6 +18,10 @@ type ReadOptions struct {
 	// InMemory is the size in bytes up to which the file is held in memory; 0
 	// means 4 MiB, negative means never.
 	InMemory int64
+
+	// FirstTail is how many bytes [ReadTail] looks at first; 0 means 512 KiB, and
+	// that a log under 8 MiB is read whole.
+	FirstTail int64
 }
 
 func (o ReadOptions) inMemory(size int64) bool {
@@ -188,7 +192,7 @@ func (l *Log) link() {
 		}
 		p, broken := bridgeProgress(e)
 		if broken != nil && l.From == 0 {
-			p = l.before(broken, nil)
+			p = l.before(broken, nil, nil)
 		}
 		if p != nil && p != e {
 			p.childs = true

@@ -23,6 +23,14 @@ type span struct{ from, to int32 }
 
 func (s span) empty() bool { return s.to <= s.from }
 
+// shift makes the range count from byte by of what it counted in.
+func (s *span) shift(by int) {
+	if !s.empty() {
+		s.from -= int32(by)
+		s.to -= int32(by)
+	}
+}
+
 // skipSpace returns the first position at or after i that is not JSON white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {

@@ -20,13 +20,16 @@ const firstTail = 512 << 10
 // read does; lines have no numbers, and branches and entries before [Log.From]
 // are not in it.
 func ReadTail(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*Log, error) {
-	t := &tailReader{src: src, size: size, opt: opt}
-	lo := size
-	for span := int64(firstTail); ; span *= 2 {
-		from := max(size-span, 0)
-		if from < memoryLimit && size <= 2*memoryLimit {
-			from = 0 // the rest is small; do not come back for it
+	span := opt.FirstTail
+	if span <= 0 {
+		if size <= 2*memoryLimit {
+			return Read(ctx, src, size, opt)
 		}
+		span = firstTail
+	}
+	t := &tailReader{src: src, size: size, opt: opt}
+	for lo := size; ; span *= 2 {
+		from := max(size-span, 0)
 		start, err := t.segment(ctx, from, lo)
 		if err != nil {
 			return nil, err
@@ -88,6 +91,12 @@ func (t *tailReader) segment(ctx context.Context, from, to int64) (int64, error)
 		}
 	}
 	t.scan = r.scan
+	if r.pending != nil && len(t.segments) > 0 {
+		// The part ends in a cut record whose other half may begin the part behind
+		// it: read both as one.
+		t.segments = nil
+		return t.segment(ctx, start, t.size)
+	}
 	t.segments = append(t.segments, r)
 	return start, nil
 }
@@ -150,12 +159,12 @@ func (l *Log) complete() bool {
 	w := walker{log: l, chain: &Chain{}, seen: make(map[*Entry]bool),
 		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
 	w.walk(tip)
-	if w.short || w.chain.Boundary == nil && !w.rooted() {
-		return false
-	}
 	b := w.chain.Boundary
-	if b == nil {
-		return true
+	if w.short || b == nil {
+		// Without a boundary only the start of the file proves that a root is the
+		// root: it may be the second copy of an entry that was written twice. The
+		// summaries that versions 1.0.x wrote without boundary are roots, too.
+		return !w.short && len(w.path) > 1 && w.path[0].CompactSummary
 	}
 	meta, err := b.Boundary()
 	if err != nil {
@@ -185,17 +194,6 @@ func (l *Log) openPointer() bool {
 		}
 	}
 	return false
-}
-
-// rooted reports whether the walk ended at an entry that has no parent, rather
-// than at the edge of what was read.
-func (w *walker) rooted() bool {
-	if len(w.path) == 0 {
-		return false
-	}
-	first := w.path[0]
-	_, broken := bridgeProgress(first)
-	return broken == nil || len(w.chain.Gaps) > 0 && !w.short
 }
 
 // fetch reads the single entry that a boundary says stands at off, and accepts it

@@ -102,7 +102,7 @@ func (l *Log) leadsToMessage(e *Entry) bool {
 		}
 		p, broken := bridgeProgress(e)
 		if p == nil && broken != nil {
-			p = l.before(broken, nil)
+			p = l.before(broken, nil, nil)
 		}
 		e = p
 	}
