@@ -1,0 +1,309 @@
+package view
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"varve.dev/message"
+	"varve.dev/transcript"
+)
+
+// builder holds a view in the making: the conversation as groups, one a reply,
+// each with its results and with what the user side says before the next reply.
+type builder struct {
+	render *renderer
+	facts  *Facts
+	edits  *edits
+	seq    int // entries taken so far
+	leaf   string
+	bound  *transcript.Entry
+
+	groups  []*group
+	byID    map[string]*group // message.id
+	byCall  map[string]*group // tool-use id
+	orphans map[string]piece  // results whose call was not met yet
+	dirty   int               // the first group that changed since the last finish
+
+}
+
+// piece is a block on its way into a message.
+type piece struct {
+	Block
+	pos    int    // of its entry in the sequence
+	index  int    // of the block in its entry
+	native string // the id that the log has for a call
+}
+
+// group is one reply and what follows it. The first group has no reply: it holds
+// what the user side says before any.
+type group struct {
+	id      string
+	parts   []piece
+	results map[string]piece
+	badCall map[string]bool // calls whose input could not be read
+	after   []Block         // user content behind the results
+	system  []Block         // system messages before the next reply
+
+	start   int      // index of its first message in the view
+	clean   bool     // its first message is the reply, so the view can be cut before it
+	taken   []Repair // found while its entries were taken
+	emitted []Repair // found while its messages were written, anew each time
+}
+
+func newBuilder(in Input) *builder {
+	seq, kept := sequence(in.Chain)
+	ed := collect(in.Chain, seq, kept)
+	version := in.Render
+	if version == "" && ed.frame != nil {
+		version = ed.frame.Render
+	}
+	b := &builder{render: rendererFor(version), facts: in.Facts, edits: ed, bound: in.Chain.Boundary,
+		byID: map[string]*group{}, byCall: map[string]*group{}, orphans: map[string]piece{}}
+	if b.facts == nil {
+		b.facts = &Facts{}
+	}
+	b.groups = []*group{{clean: true}}
+	for _, e := range seq {
+		b.take(e)
+	}
+	if n := len(in.Chain.Entries); n > 0 {
+		b.leaf = in.Chain.Entries[n-1].UUID
+	}
+	return b
+}
+
+func (b *builder) view() *View {
+	v := &View{in: b}
+	b.finish(v)
+	return v
+}
+
+func (b *builder) last() *group { return b.groups[len(b.groups)-1] }
+
+func (b *builder) touch(i int) { b.dirty = min(b.dirty, i) }
+
+func (b *builder) index(g *group) int {
+	for i := len(b.groups) - 1; i >= 0; i-- {
+		if b.groups[i] == g {
+			return i
+		}
+	}
+	return 0
+}
+
+func (b *builder) repair(g *group, r Repair) { g.taken = append(g.taken, r) }
+
+// take adds one entry.
+func (b *builder) take(e *transcript.Entry) {
+	pos := b.seq
+	b.seq++
+	if !sent(e) || b.edits.dropped[e.UUID] || b.edits.skip[e.UUID] || b.edits.clearedAt[e.UUID] {
+		return
+	}
+	switch e.Type {
+	case transcript.TypeAssistant:
+		if m, err := e.Message(); err == nil {
+			b.reply(e, m, pos)
+		}
+	case transcript.TypeUser:
+		if m, err := e.Message(); err == nil {
+			b.user(e, m, pos)
+		}
+	case transcript.TypeAttachment:
+		b.attachment(e, pos)
+	}
+}
+
+// reply adds the parts of a reply that one entry holds.
+func (b *builder) reply(e *transcript.Entry, m *message.Message, pos int) {
+	g := b.byID[m.ID]
+	if m.ID == "" || g == nil {
+		g = &group{id: m.ID, results: map[string]piece{}, badCall: map[string]bool{}}
+		b.groups = append(b.groups, g)
+		if m.ID != "" {
+			b.byID[m.ID] = g
+		}
+	}
+	b.touch(b.index(g))
+	for i := range m.Content {
+		p := piece{Block: Block{Block: m.Content[i], Entry: e.UUID}, pos: pos, index: i}
+		if b.edits.dropped[blockRef(e.UUID, i)] {
+			continue
+		}
+		b.part(g, p)
+	}
+}
+
+func blockRef(uuid string, block int) string { return uuid + "#" + strconv.Itoa(block) }
+
+// part adds one block of a reply.
+func (b *builder) part(g *group, p piece) {
+	switch {
+	case p.Type == message.TypeToolResult || p.Type == "":
+		b.repair(g, Repair{Kind: WrongRole, Entry: p.Entry, Settled: true})
+		return
+	case p.Type == message.TypeText && message.IsBlank(p.Text):
+		b.repair(g, Repair{Kind: BlankText, Entry: p.Entry, Settled: true})
+		return
+	case p.Type == message.TypeToolUse:
+		if !b.call(g, &p) {
+			return
+		}
+	case p.IsThinking():
+		// Reasoning goes back byte for byte or not at all; emit leaves out all of a
+		// reply's reasoning when one block of it cannot be sent.
+	case !message.CleanUnicode(p.Raw):
+		p.Block.Block = fixed(p.Block.Block)
+		p.Made = true
+		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Settled: true})
+	}
+	g.parts = append(g.parts, p)
+}
+
+// call takes a tool call: its id must be new, its input an object, its names ones
+// that the API accepts.
+func (b *builder) call(g *group, p *piece) bool {
+	native := p.ID
+	p.native = native
+	if c, err := message.NormalizeCall(p.Block.Block); string(c.Raw) != string(p.Raw) || err != nil {
+		p.Block.Block, p.Made = c, true
+		if err != nil {
+			g.badCall[native] = true
+			b.repair(g, Repair{Kind: BadInput, Entry: p.Entry, Call: native, Settled: true})
+		}
+	}
+	if c := acceptable(p.Block.Block); string(c.Raw) != string(p.Raw) {
+		p.Block.Block, p.Made = c, true
+	}
+	if native == "" || b.byCall[native] != nil {
+		b.repair(g, Repair{Kind: DuplicateCall, Entry: p.Entry, Call: native, Settled: true})
+		return false
+	}
+	b.byCall[native] = g
+	if r, ok := b.orphans[native]; ok {
+		delete(b.orphans, native)
+		g.results[native] = r
+	}
+	return true
+}
+
+// user adds what one user entry holds: results go to their calls, the rest
+// behind the newest reply.
+func (b *builder) user(e *transcript.Entry, m *message.Message, pos int) {
+	for i := range m.Content {
+		if b.edits.dropped[blockRef(e.UUID, i)] {
+			continue
+		}
+		p := piece{Block: Block{Block: m.Content[i], Entry: e.UUID}, pos: pos, index: i}
+		switch {
+		case p.Type == message.TypeToolResult:
+			b.result(p)
+		case p.Type == message.TypeToolUse || p.IsThinking() || p.Type == "":
+			b.repair(b.last(), Repair{Kind: WrongRole, Entry: e.UUID, Settled: true})
+		case p.Type == message.TypeText && message.IsBlank(p.Text):
+			b.repair(b.last(), Repair{Kind: BlankText, Entry: e.UUID, Settled: true})
+		default:
+			if !message.CleanUnicode(p.Raw) {
+				p.Block.Block = fixed(p.Block.Block)
+				p.Made = true
+				b.repair(b.last(), Repair{Kind: BadText, Entry: e.UUID, Settled: true})
+			}
+			b.say(message.RoleUser, p.Block)
+		}
+	}
+}
+
+// say puts user-side content behind the newest reply. System messages come last:
+// the API wants them directly before the next reply.
+func (b *builder) say(role message.Role, blk Block) {
+	g := b.last()
+	b.touch(len(b.groups) - 1)
+	if role == message.RoleSystem {
+		g.system = append(g.system, blk)
+		return
+	}
+	g.after = append(g.after, blk)
+}
+
+// result gives a tool result to its call. The first one counts: what was sent
+// stays, a later one is not the answer any more.
+func (b *builder) result(p piece) {
+	g := b.byCall[p.ToolUseID]
+	if g == nil {
+		if _, ok := b.orphans[p.ToolUseID]; !ok {
+			b.orphans[p.ToolUseID] = p
+			return
+		}
+		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+		return
+	}
+	if _, ok := g.results[p.ToolUseID]; ok {
+		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+		return
+	}
+	b.touch(b.index(g))
+	if !message.CleanUnicode(p.Raw) {
+		p.Block.Block = fixed(p.Block.Block)
+		p.Made = true
+		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+	}
+	g.results[p.ToolUseID] = p
+}
+
+// attachment adds what the model saw of an attachment.
+func (b *builder) attachment(e *transcript.Entry, pos int) {
+	texts, as, err := e.Rendered()
+	if err != nil {
+		return
+	}
+	if len(texts) == 0 {
+		texts = b.render.attachment(e)
+	}
+	role := message.RoleUser
+	if as == "system" {
+		role = message.RoleSystem
+	}
+	for _, t := range texts {
+		if message.IsBlank(t) {
+			continue
+		}
+		if as == "tool_addition" {
+			if blk, err := message.ParseBlock(json.RawMessage(t)); err == nil {
+				b.say(message.RoleSystem, Block{Block: blk, Entry: e.UUID})
+			}
+			continue
+		}
+		b.say(role, Block{Block: message.Text(t), Entry: e.UUID})
+	}
+}
+
+// extends reports whether e can be taken without changing what stands before.
+func (b *builder) extends(e *transcript.Entry, leaf string) bool {
+	if e.IsChain() && (e.ParentUUID != leaf || e.Sidechain) {
+		return false
+	}
+	switch e.Type {
+	case transcript.TypeSystem:
+		switch e.Subtype {
+		case transcript.SubCompactBoundary, transcript.SubMicrocompact, transcript.SubStrip, transcript.SubRepair, transcript.SubUndo, transcript.SubFrame:
+			return false
+		}
+		return true
+	case transcript.TypeContentReplacement:
+		return false
+	case transcript.TypeUser:
+		// A summary belongs to a boundary; what it changes is decided with it.
+		return !e.CompactSummary
+	case transcript.TypeAssistant:
+		g := b.byID[e.MessageID]
+		return g == nil || g == b.last()
+	}
+	return true
+}
+
+func (b *builder) extend(e *transcript.Entry) {
+	if e.IsChain() {
+		b.take(e)
+		b.leaf = e.UUID
+	}
+}
