@@ -37,7 +37,7 @@ func parseStat(raw []byte) (state byte, start string, ok bool) {
 		return 0, "", false
 	}
 	fields := strings.Fields(string(raw[i+1:]))
-	const stateField, startField = 3 - 3, 22 - 3
+	const stateField, startField = 0, 22 - 3 // fields counts from field 3
 	if len(fields) <= startField || len(fields[stateField]) != 1 {
 		return 0, "", false
 	}
