@@ -200,6 +200,34 @@ func (l *Log) link() {
 	}
 }
 
+// Add puts an entry that is being appended to the file at the end of the log in
+// memory, so that Tip and Chain know it without reading again. One caller at a
+// time.
+func (l *Log) Add(e *Entry) {
+	if l.byUUID == nil {
+		l.link()
+	}
+	e.seq = len(l.Entries)
+	l.Entries = append(l.Entries, e)
+	if e.UUID == "" {
+		return
+	}
+	if _, ok := l.byUUID[e.UUID]; ok {
+		l.dups = append(l.dups, e)
+		return
+	}
+	l.byUUID[e.UUID] = e
+	if e.MessageID != "" && e.Type == TypeAssistant {
+		l.byMsg[e.MessageID] = append(l.byMsg[e.MessageID], e)
+	}
+	if e.ParentUUID != "" {
+		e.parent = l.byUUID[e.ParentUUID]
+	}
+	if p, _ := bridgeProgress(e); p != nil && l.isMain(e) {
+		p.childs = true
+	}
+}
+
 // bridgeProgress returns the nearest ancestor of e that takes part in chains.
 // The second result is the entry whose own parent could not be found when the
 // walk ended early: e itself or a progress entry above it; nil at a root.

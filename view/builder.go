@@ -38,6 +38,7 @@ type piece struct {
 // what the user side says before any.
 type group struct {
 	id      string
+	from    string // provider that made the reply; "" when the log does not say
 	parts   []piece
 	results map[string]piece
 	badCall map[string]bool // calls whose input could not be read
@@ -57,11 +58,8 @@ func newBuilder(in Input) *builder {
 	if version == "" && ed.frame != nil {
 		version = ed.frame.Render
 	}
-	b := &builder{render: rendererFor(version), facts: in.Facts, edits: ed, bound: in.Chain.Boundary,
+	b := &builder{render: rendererFor(version), facts: in.Facts.clone(), edits: ed, bound: in.Chain.Boundary,
 		byID: map[string]*group{}, byCall: map[string]*group{}, orphans: map[string]piece{}}
-	if b.facts == nil {
-		b.facts = &Facts{}
-	}
 	b.groups = []*group{{clean: true}}
 	for _, e := range seq {
 		b.take(e)
@@ -124,6 +122,9 @@ func (b *builder) reply(e *transcript.Entry, m *message.Message, pos int) {
 			b.byID[m.ID] = g
 		}
 	}
+	if g.from == "" {
+		g.from = provider(e)
+	}
 	b.touch(b.index(g))
 	for i := range m.Content {
 		p := piece{Block: Block{Block: m.Content[i], Entry: e.UUID}, pos: pos, index: i}
@@ -132,6 +133,17 @@ func (b *builder) reply(e *transcript.Entry, m *message.Message, pos int) {
 		}
 		b.part(g, p)
 	}
+}
+
+// provider returns which provider made the reply that an entry holds.
+func provider(e *transcript.Entry) string {
+	var own struct {
+		Provider string `json:"provider"`
+	}
+	if raw := e.Own(); raw != nil {
+		_ = json.Unmarshal(raw, &own) // another shape names none
+	}
+	return own.Provider
 }
 
 func blockRef(uuid string, block int) string { return uuid + "#" + strconv.Itoa(block) }
@@ -285,12 +297,13 @@ func (b *builder) extends(e *transcript.Entry, leaf string) bool {
 	switch e.Type {
 	case transcript.TypeSystem:
 		switch e.Subtype {
-		case transcript.SubCompactBoundary, transcript.SubMicrocompact, transcript.SubStrip, transcript.SubRepair, transcript.SubUndo, transcript.SubFrame:
+		case transcript.SubCompactBoundary, transcript.SubMicrocompact, transcript.SubStrip, transcript.SubRepair, transcript.SubUndo:
 			return false
+		case transcript.SubFrame:
+			f, err := e.Frame()
+			return err == nil && rendererFor(f.Render) == b.render
 		}
 		return true
-	case transcript.TypeContentReplacement:
-		return false
 	case transcript.TypeUser:
 		// A summary belongs to a boundary; what it changes is decided with it.
 		return !e.CompactSummary
@@ -302,8 +315,33 @@ func (b *builder) extends(e *transcript.Entry, leaf string) bool {
 }
 
 func (b *builder) extend(e *transcript.Entry) {
-	if e.IsChain() {
+	switch {
+	case e.Type == transcript.TypeContentReplacement:
+		b.replace(e)
+	case e.IsChain():
 		b.take(e)
 		b.leaf = e.UUID
+		if e.Subtype == transcript.SubFrame {
+			if f, err := e.Frame(); err == nil {
+				b.edits.frame = &f
+			}
+		}
+	}
+}
+
+// replace takes note of a decision about results and marks the replies to which
+// they belong.
+func (b *builder) replace(e *transcript.Entry) {
+	if !b.facts.Add(e) {
+		return
+	}
+	rs, err := e.Replacements()
+	if err != nil {
+		return // Add would have failed alike
+	}
+	for _, r := range rs {
+		if g := b.byCall[r.ToolUseID]; g != nil {
+			b.touch(b.index(g))
+		}
 	}
 }

@@ -12,7 +12,8 @@ func (b *builder) finish(v *View) {
 	for from > 0 && !b.groups[from].clean {
 		from--
 	}
-	v.Messages = v.Messages[:min(b.groups[from].start, len(v.Messages))]
+	v.Changed = min(b.groups[from].start, len(v.Messages))
+	v.Messages = v.Messages[:v.Changed]
 	for i := from; i < len(b.groups); i++ {
 		b.groups[i].start = len(v.Messages)
 		b.emit(v, i)
@@ -54,7 +55,7 @@ func (b *builder) emit(v *View, i int) {
 			v.Messages = append(v.Messages, b.marker())
 			g.emitted = append(g.emitted, Repair{Kind: NoFirstUser, Entry: parts[0].Entry, Settled: true})
 		}
-		m := Message{Role: message.RoleAssistant, ID: g.id, Blocks: make([]Block, len(parts))}
+		m := Message{Role: message.RoleAssistant, ID: g.id, From: g.from, Blocks: make([]Block, len(parts))}
 		for k, p := range parts {
 			m.Blocks[k] = p.Block
 		}

@@ -44,36 +44,50 @@ func PrefixOf(frame string, v *View) Prefix {
 }
 
 // Next returns the prefix of v, taking over from p what did not change: the cost
-// is that of comparing blocks by address, and of hashing what is new.
+// is that of comparing blocks, by address as a rule, and of hashing what is new.
+// Of several prefixes made from the same p only the newest may be continued.
 func (p Prefix) Next(frame string, v *View) Prefix {
-	next := Prefix{frame: frame, sums: make([]blockSum, 0, len(p.sums)+16)}
+	next := Prefix{frame: frame}
 	last := sha256.Sum256([]byte("varve prefix 1\x00" + frame))
-	same := frame == p.frame
+	i, same := 0, frame == p.frame
 	for mi := range v.Messages {
 		m := &v.Messages[mi]
 		for bi := range m.Blocks {
 			b := &m.Blocks[bi]
-			i := len(next.sums)
-			s := blockSum{raw: b.Raw, at: Position{mi, bi, m.Role, b.Type, b.Entry}}
-			if i < len(p.sums) && sameBytes(p.sums[i].raw, b.Raw) && p.sums[i].at.Role == m.Role {
-				s.block = p.sums[i].block
-			} else {
-				s.block = digest(m.Role, b.Raw)
+			if same && i < len(p.sums) && p.sums[i].is(m.Role, b.Raw) && p.sums[i].at.Message == mi && p.sums[i].at.Block == bi {
+				i++
+				continue
 			}
-			if same && i < len(p.sums) && p.sums[i].block == s.block {
-				s.chain = p.sums[i].chain
-			} else {
+			if same {
+				// Entries behind p's own are not shared with anyone: appending there
+				// leaves p as it is.
 				same = false
-				var buf [48]byte
-				copy(buf[:], last[:])
-				copy(buf[32:], s.block[:])
-				s.chain = sha256.Sum256(buf[:])
+				next.sums = p.sums[:i]
+				if i < len(p.sums) {
+					next.sums = append(make([]blockSum, 0, len(p.sums)+16), p.sums[:i]...)
+				}
+				if i > 0 {
+					last = p.sums[i-1].chain
+				}
 			}
+			s := blockSum{raw: b.Raw, block: digest(m.Role, b.Raw), at: Position{mi, bi, m.Role, b.Type, b.Entry}}
+			var buf [48]byte
+			copy(buf[:], last[:])
+			copy(buf[32:], s.block[:])
+			s.chain = sha256.Sum256(buf[:])
 			last = s.chain
 			next.sums = append(next.sums, s)
+			i++
 		}
 	}
+	if same {
+		next.sums = p.sums[:min(i, len(p.sums)):min(i, len(p.sums))]
+	}
 	return next
+}
+
+func (s *blockSum) is(role message.Role, raw []byte) bool {
+	return s.at.Role == role && (sameBytes(s.raw, raw) || len(s.raw) == len(raw) && string(s.raw) == string(raw))
 }
 
 // sameBytes reports whether a and b are the same piece of memory.

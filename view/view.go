@@ -1,6 +1,8 @@
 package view
 
 import (
+	"maps"
+
 	"varve.dev/message"
 	"varve.dev/transcript"
 )
@@ -17,6 +19,14 @@ type Facts struct {
 	// Replaced maps a tool-use id to the text that the model saw in place of the
 	// stored result. Of several for one id the first counts (T-12).
 	Replaced map[string]string
+}
+
+// clone keeps a view's facts apart from its maker's.
+func (f *Facts) clone() *Facts {
+	if f == nil {
+		return &Facts{}
+	}
+	return &Facts{Replaced: maps.Clone(f.Replaced)}
 }
 
 // FactsOf collects the facts of a log.
@@ -61,6 +71,9 @@ type View struct {
 	Boundary *transcript.Entry // the boundary that the view starts behind; nil when none
 	Leaf     string            // uuid of the last chain entry; the parent of the next one
 	Render   string            // renderer version in use
+	// Changed is the first message that the last Append changed or added; all
+	// before it are as they were. 0 after Of.
+	Changed int
 
 	in *builder
 }
@@ -69,6 +82,7 @@ type View struct {
 type Message struct {
 	Role   message.Role
 	ID     string // message.id of a reply
+	From   string // provider that made a reply; "" when the log does not say
 	Blocks []Block
 }
 
@@ -132,6 +146,17 @@ type Repair struct {
 func Of(in Input) *View {
 	b := newBuilder(in)
 	return b.view()
+}
+
+// Answered reports whether the view has a result for the call, a synthetic one
+// that was frozen included. known is false when no such call is in the view.
+func (v *View) Answered(call string) (answered, known bool) {
+	g := v.in.byCall[call]
+	if g == nil {
+		return false, false
+	}
+	_, answered = g.results[call]
+	return answered, true
 }
 
 // Append extends the view by entries that were appended to the log behind its
