@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -132,7 +133,11 @@ func Scan(text string) Features {
 	s := scanner{text: text}
 	for s.at < len(text) {
 		switch class(text[s.at]) {
-		case clLower, clUpper, clDigit:
+		case clLower:
+			if !s.word() {
+				s.alnum()
+			}
+		case clUpper, clDigit:
 			s.alnum()
 		case clBlank:
 			s.blanks()
@@ -166,6 +171,36 @@ const minOpaque = 16
 
 // minHex is the shortest hexadecimal run: abbreviated commit hashes have seven or more characters.
 const minHex = 7
+
+// word takes a run of letters and digits that is lower-case letters only, as most are. Otherwise it takes nothing and
+// returns false.
+func (s *scanner) word() bool {
+	text, from := s.text, s.at
+	i, row, cluster := from, 0, 0
+	for i < len(text) {
+		k := classes[text[i]]
+		if k&clMask != clLower {
+			if k &= clMask; k == clUpper || k == clDigit {
+				return false
+			}
+			break
+		}
+		row = (row + 1) & -int(k>>4&1)
+		cluster += int(uint(3-row) >> (bits.UintSize - 1)) // one when row > 3
+		i++
+	}
+	s.at, s.punct, s.opaque = i, false, false
+	if !s.accent {
+		s.f[Word]++
+	}
+	s.accent = false
+	s.f[Cluster] += cluster
+	if n := i - from; n > 6 {
+		s.f[Long] += n - 6
+		s.f[VeryLong] += max(0, n-12)
+	}
+	return true
+}
 
 // alnum takes one run of ASCII letters and digits.
 func (s *scanner) alnum() {
@@ -227,9 +262,7 @@ func (r *run) letter(c byte, row int) int {
 	k := classes[c]
 	r.seen |= k
 	row = (row + 1) & -int(k>>4&1)
-	if row > 3 {
-		r.cluster++
-	}
+	r.cluster += int(uint(3-row) >> (bits.UintSize - 1)) // one when row > 3
 	return row
 }
 
