@@ -43,6 +43,43 @@ func draw(t *rapid.T) []json.RawMessage {
 	}), 0, 12).Draw(t, "messages")
 }
 
+// drawGood makes a conversation that is in order but for what chance does to it: ids of two calls may be the same.
+func drawGood(t *rapid.T) []json.RawMessage {
+	var out []json.RawMessage
+	add := func(s string) { out = append(out, json.RawMessage(s)) }
+	salt := rapid.IntRange(0, 5).Draw(t, "salt")
+	for n := range rapid.IntRange(0, 4).Draw(t, "turns") {
+		add(user(txt("go on")))
+		var calls, results []string
+		for k := range rapid.IntRange(0, 2).Draw(t, "calls") {
+			id := fmt.Sprint("c", salt, n, k)
+			calls, results = append(calls, use(id, "Read", "{}")), append(results, fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q}`, id))
+		}
+		switch {
+		case rapid.IntRange(0, 3).Draw(t, "stop") == 0 && n > 0:
+			return out
+		case len(calls) == 0:
+			add(assistant(txt("well")))
+			continue
+		case rapid.Bool().Draw(t, "split"): // the parts of a reply as messages of their own
+			for _, c := range calls {
+				add(assistant(c))
+			}
+		default:
+			add(assistant(calls...))
+		}
+		if rapid.IntRange(0, 5).Draw(t, "open") == 0 {
+			return out
+		}
+		add(user(results...))
+		if rapid.IntRange(0, 3).Draw(t, "results last") == 0 {
+			return out
+		}
+		add(assistant(txt("so")))
+	}
+	return out
+}
+
 func toRaw(list []string) []json.RawMessage {
 	out := []json.RawMessage{}
 	for _, s := range list {
@@ -98,7 +135,11 @@ func TestGuardForgetsNothing(t *testing.T) {
 			reply json.RawMessage
 		}
 		var history []exchange
-		req := Request{Messages: draw(t)}
+		more := drawGood
+		if rapid.IntRange(0, 3).Draw(t, "disorder") == 0 {
+			more = draw
+		}
+		req := Request{Messages: more(t)}
 		for range rapid.IntRange(1, 5).Draw(t, "rounds") {
 			fresh := NewGuard(opt)
 			for _, x := range history {
@@ -119,24 +160,24 @@ func TestGuardForgetsNothing(t *testing.T) {
 				req.Messages = append(slices.Clone(req.Messages), x.reply)
 			}
 			if rapid.Bool().Draw(t, "other") { // an answer to a request that this guard was not asked about
-				x := exchange{mutate(t, req), json.RawMessage(assistant(th(fmt.Sprint("o", len(history))), txt("ok")))}
+				x := exchange{mutate(t, req, more), json.RawMessage(assistant(th(fmt.Sprint("o", len(history))), txt("ok")))}
 				if err := old.Received(x.req, x.reply); err != nil {
 					t.Fatal(err)
 				}
 				history = append(history, x)
 			}
-			req = mutate(t, req)
+			req = mutate(t, req, more)
 		}
 	})
 }
 
 // mutate changes a request as a conversation goes on, is edited, or goes wrong.
-func mutate(t *rapid.T, req Request) Request {
+func mutate(t *rapid.T, req Request, more func(*rapid.T) []json.RawMessage) Request {
 	ms := slices.Clone(req.Messages)
 	at := func() int { return rapid.IntRange(0, len(ms)-1).Draw(t, "at") }
 	switch rapid.IntRange(0, 5).Draw(t, "change") {
 	case 0, 1:
-		ms = append(ms, draw(t)...)
+		ms = append(ms, more(t)...)
 	case 2:
 		if len(ms) > 0 {
 			ms = ms[:at()]
@@ -147,7 +188,7 @@ func mutate(t *rapid.T, req Request) Request {
 			ms = slices.Delete(ms, i, i+1)
 		}
 	case 4:
-		if more := draw(t); len(ms) > 0 && len(more) > 0 {
+		if more := more(t); len(ms) > 0 && len(more) > 0 {
 			ms[at()] = more[0]
 		}
 	case 5:
@@ -155,6 +196,48 @@ func mutate(t *rapid.T, req Request) Request {
 	}
 	req.Messages = ms
 	return req
+}
+
+// TestCutReply: a reply of two messages was good; cut after the first of them it is not, also for a guard that saw it whole.
+func TestCutReply(t *testing.T) {
+	g := NewGuard(Options{Bound: true})
+	parts := []string{q1, assistant(th("x"), txt("a")), assistant(th("y"), txt("b")), q4}
+	if err := g.Received(Request{Messages: toRaw(parts[:1])}, json.RawMessage(assistant(th("x"), txt("a"), th("y"), txt("b")))); err != nil {
+		t.Fatal(err)
+	}
+	if vs := g.Check(Request{Messages: toRaw(parts)}); vs != nil {
+		t.Fatal(vs)
+	}
+	parts[2] = q4
+	if got, want := list(g.Check(Request{Messages: toRaw(parts[:3])})), "messages.1.content.0 thinking-partial"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPausedTurn: a reply that a server's tool paused goes back as it is, and goes on (stop reason pause_turn).
+func TestPausedTurn(t *testing.T) {
+	g := NewGuard(Options{NoPrefill: true})
+	for _, ms := range [][]string{{hi, assistant(server)}, {hi, assistant(server)}, {hi, assistant(server), assistant(found, txt("so")), hi}} {
+		if vs := g.Check(Request{Messages: toRaw(ms)}); vs != nil {
+			t.Error(vs)
+		}
+	}
+}
+
+// TestSummariesInACircle: a history no server can have made, in which each of two summaries covers the other, ends.
+func TestSummariesInACircle(t *testing.T) {
+	g := NewGuard(Options{Bound: true, AppendOnly: true})
+	for _, x := range []struct{ req, reply string }{{c2, c1}, {c1, c2}, {q1, r1}} {
+		if err := g.Received(Request{Messages: toRaw([]string{x.req})}, json.RawMessage(x.reply)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, first := range []string{c1, c2} {
+		vs := g.Check(Request{Messages: toRaw([]string{first, r1, q2})})
+		if got, want := list(vs), "messages.0.content.0 prefix-changed|messages.1.content.0 thinking-bound"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 // loop is a conversation of n messages: calls of tools with results of size bytes.
