@@ -107,6 +107,9 @@ func digest(role message.Role, raw []byte) (out [16]byte) {
 // Blocks is how many blocks the prefix covers.
 func (p Prefix) Blocks() int { return len(p.sums) }
 
+// Raw returns the bytes of block i.
+func (p Prefix) Raw(i int) []byte { return p.sums[i].raw }
+
 // Hash returns the hash over the frame and the first n blocks, in hex.
 func (p Prefix) Hash(n int) string {
 	if n <= 0 || len(p.sums) == 0 {

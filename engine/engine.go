@@ -1,0 +1,386 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"varve.dev/caps"
+	"varve.dev/internal/results"
+	"varve.dev/internal/validate"
+	"varve.dev/message"
+	"varve.dev/tokens"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+// Config says what model an engine prepares requests for, and how.
+type Config struct {
+	// Caps is what the model can bear; caps.Window(n) for a model of your own.
+	Caps caps.Model
+	// System, Tools and Options are the fixed part of each request, as JSON in
+	// the provider's own form. They may be empty.
+	System, Tools, Options json.RawMessage
+	// Ladder shrinks the view when it does not fit; nil: [DropOldest].
+	Ladder Ladder
+	// Budget caps the window or lowers the compaction threshold (B-4).
+	Budget tokens.Overrides
+	// Estimator estimates what has no usage yet; the zero value is the default.
+	Estimator tokens.Estimator
+	// Weight corrects estimates of this model by what it reported. Keep one for
+	// each model over all sessions; nil: one of this engine's own.
+	Weight *tokens.Weight
+	// Results is where large tool results go; nil: they stay in the log whole.
+	Results *results.Decisions
+	// Observe is told of what happens, in order, without locks being held by
+	// other calls; it must not call the engine. Nil: not told.
+	Observe func(Event)
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Engine prepares requests from one log.
+type Engine struct {
+	mu     sync.Mutex
+	store  Store
+	frames Frames
+	cfg    Config
+	stamp  transcript.Stamp
+	budget tokens.Thresholds
+
+	log   *transcript.Log
+	facts *view.Facts
+	view  *view.View
+	plain []message.Message // view.Messages as they are sent; shared with requests, never changed in place
+
+	frame   Frame
+	stale   bool
+	reframe bool
+
+	meter  tokens.Meter
+	fixed  Parts
+	prefix view.Prefix // of the newest request that was prepared
+	wire   wireCache
+	guard  *validate.Guard
+	sent   *sentRequest
+	edited string // what was appended since the last request that changes what stood before
+	err    error  // why the engine cannot go on: its store gave up
+}
+
+// Parts is what the fixed part of a request is made of, in estimated tokens.
+type Parts struct{ System, Tools, Options int }
+
+// New returns an engine over the log of s. The configuration's JSON must be
+// valid, otherwise every Prepare fails with an error that says so.
+func New(s Store, cfg Config) *Engine {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Weight == nil {
+		cfg.Weight = tokens.NewWeight(cfg.Caps.TokenFactor)
+	}
+	if cfg.Ladder == nil {
+		cfg.Ladder = DropOldest{}
+	}
+	cfg.Estimator.Images = tokens.ImageRule(cfg.Caps.Images)
+	e := &Engine{store: s, cfg: cfg, stamp: s.Stamp(), log: s.Log()}
+	e.frames, _ = s.(Frames)
+	for _, raw := range []json.RawMessage{cfg.System, cfg.Tools, cfg.Options} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			e.err = errors.New("engine: system, tools and options must be JSON")
+		}
+	}
+	e.setBudget()
+	e.meter = tokens.Meter{Estimator: cfg.Estimator, Weight: cfg.Weight, Window: cfg.Caps.Window}
+	e.measureFixed()
+	e.facts = view.FactsOf(e.log)
+	e.rebuild()
+	if cfg.Results != nil {
+		for _, entry := range e.log.Entries {
+			if entry.Type == transcript.TypeContentReplacement {
+				if rs, err := entry.Replacements(); err == nil {
+					cfg.Results.Load(rs...)
+				}
+			}
+		}
+		cfg.Results.Sent(results.SentIn(e.plain)...)
+	}
+	e.resumeReceipt()
+	return e
+}
+
+func (e *Engine) setBudget() {
+	b, notices := e.cfg.Budget.Apply(tokens.Budget{Window: e.cfg.Caps.Window, MaxOutput: e.cfg.Caps.MaxOutput, InputLimit: e.cfg.Caps.InputLimit})
+	for _, n := range notices {
+		e.note(Event{Kind: Notice, Detail: n})
+	}
+	e.budget = b.Thresholds()
+}
+
+func (e *Engine) measureFixed() {
+	e.fixed = Parts{System: tokens.Bytes(e.cfg.System), Tools: tokens.Bytes(e.cfg.Tools), Options: tokens.Bytes(e.cfg.Options)}
+	e.meter.Fixed = e.fixed.System + e.fixed.Tools + e.fixed.Options
+}
+
+// rebuild computes the view afresh and takes the size of what is in it.
+func (e *Engine) rebuild() {
+	tip := e.log.Tip()
+	chain := &transcript.Chain{}
+	if tip != nil {
+		chain = e.log.Chain(tip)
+	}
+	e.view = view.Of(view.Input{Chain: chain, Facts: e.facts})
+	e.plain = e.view.Plain()
+	e.remeasure(chain)
+}
+
+// remeasure starts the meter over: from the usage of the last reply behind the
+// newest edit where there is one, else from estimates of everything (B-2).
+func (e *Engine) remeasure(c *transcript.Chain) {
+	usage := make(map[string]*message.Usage)
+	model := ""
+	if e.view.Frame != nil {
+		model = e.view.Frame.Model
+	}
+	for _, entry := range c.Entries {
+		switch {
+		case changesView(entry):
+			clear(usage)
+		case entry.Type == transcript.TypeAssistant && !entry.APIError && entry.MessageID != "":
+			if m, err := entry.Message(); err == nil && m.Usage != nil && m.Usage.ContextTokens() > 0 && (model == "" || m.Model == model) {
+				usage[entry.MessageID] = m.Usage
+			}
+		}
+	}
+	from := -1
+	for i := len(e.plain) - 1; i >= 0 && len(usage) > 0; i-- {
+		if usage[e.plain[i].ID] != nil && e.plain[i].ID != "" {
+			from = i
+			break
+		}
+	}
+	if from < 0 {
+		e.meter.Reset(e.plain...)
+		return
+	}
+	e.meter.Reset()
+	anchor := e.plain[from]
+	anchor.Usage = usage[anchor.ID]
+	e.meter.Append(anchor)
+	e.meter.Append(e.plain[from+1:]...)
+}
+
+// changesView reports whether an entry changes what stood before it, so that
+// usage measured before does not hold behind it.
+func changesView(e *transcript.Entry) bool {
+	if e.Type != transcript.TypeSystem {
+		return false
+	}
+	switch e.Subtype {
+	case transcript.SubCompactBoundary, transcript.SubMicrocompact, transcript.SubStrip, transcript.SubUndo:
+		return true
+	}
+	return false
+}
+
+func (e *Engine) switchMeter() {
+	e.meter.Switch(e.cfg.Estimator, e.cfg.Weight, e.cfg.Caps.Window)
+	e.measureFixed()
+}
+
+// add appends entries to log and store and brings the view up to date.
+func (e *Engine) add(entries ...*transcript.Entry) error {
+	if e.err != nil {
+		return e.err
+	}
+	if err := e.store.Append(entries...); err != nil {
+		e.err = fmt.Errorf("engine: the log cannot be written any more: %w", err)
+		return e.err
+	}
+	for _, x := range entries {
+		e.log.Add(x)
+		e.facts.Add(x)
+		if changesView(x) || x.Subtype == transcript.SubRepair && x.Type == transcript.TypeSystem {
+			e.edited = x.Subtype
+		}
+	}
+	before := len(e.plain)
+	if !e.view.Append(entries...) {
+		e.rebuild()
+		return nil
+	}
+	from := e.view.Changed
+	fresh := make([]message.Message, 0, len(e.view.Messages)-from)
+	for i := from; i < len(e.view.Messages); i++ {
+		fresh = append(fresh, e.view.Messages[i].Plain())
+	}
+	if from < before {
+		// A message that a request holds grows: the request keeps the old array.
+		e.plain = append(e.plain[:from:from], fresh...)
+	} else {
+		e.plain = append(e.plain, fresh...)
+	}
+	for _, x := range entries {
+		e.measure(x)
+	}
+	return nil
+}
+
+// measure takes the size of one appended entry.
+func (e *Engine) measure(x *transcript.Entry) {
+	switch x.Type {
+	case transcript.TypeUser, transcript.TypeAssistant:
+		if m, err := x.Message(); err == nil && !x.APIError {
+			e.meter.Append(*m)
+		}
+	case transcript.TypeAttachment:
+		if texts, _, err := x.Rendered(); err == nil {
+			for _, t := range texts {
+				e.meter.Append(message.User(t))
+			}
+		}
+	case transcript.TypeContentReplacement:
+		rs, err := x.Replacements()
+		if err != nil {
+			return // it changed nothing
+		}
+		for _, r := range rs {
+			if old := e.resultText(r.ToolUseID); old > 0 {
+				e.meter.Remove(old - tokens.Text(r.Replacement))
+			}
+		}
+	}
+}
+
+// resultText returns the estimate of the stored result of a call.
+func (e *Engine) resultText(call string) int {
+	for i := len(e.log.Entries) - 1; i >= 0; i-- {
+		x := e.log.Entries[i]
+		for _, id := range x.Results {
+			if id != call {
+				continue
+			}
+			m, err := x.Message()
+			if err != nil {
+				return 0
+			}
+			for _, b := range m.Content {
+				if b.ToolUseID == call {
+					return e.cfg.Estimator.Block(b)
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// Errors of Append.
+var (
+	ErrNoCall   = errors.New("engine: no call with that id is in the conversation")
+	ErrNotUser  = errors.New("engine: only user messages are appended; replies are recorded")
+	ErrNotReady = errors.New("engine: nothing to answer: the conversation is empty or ends with a reply")
+)
+
+// Append adds a message of the user side: a prompt, or the results of tool calls.
+// It is queued for the log, not yet durable. A result for a call that was
+// answered already (a synthetic result was sent in its place) is added as text:
+// what was sent stays. The error is [ErrNotUser], [ErrNoCall], or that of a store
+// that gave up.
+func (e *Engine) Append(m message.Message, extra ...transcript.Extra) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m.Role != message.RoleUser {
+		return ErrNotUser
+	}
+	blocks := make([]message.Block, 0, len(m.Content))
+	changed := false
+	for _, b := range m.Content {
+		if !message.CleanUnicode(b.Raw) {
+			fixed, err := message.ParseBlock(message.FixUnicode(b.Raw))
+			if err != nil {
+				return fmt.Errorf("engine: %w", err)
+			}
+			b, changed = fixed, true
+		}
+		if b.Type == message.TypeToolResult {
+			answered, known := e.view.Answered(b.ToolUseID)
+			if !known {
+				return fmt.Errorf("%w: %s", ErrNoCall, b.ToolUseID)
+			}
+			if answered {
+				b, changed = lateResult(b), true
+			}
+		}
+		blocks = append(blocks, b)
+	}
+	if changed {
+		m = message.UserBlocks(blocks...)
+	}
+	return e.add(e.stamp.User(e.view.Leaf, m, extra...))
+}
+
+// lateResult tells of a result whose call was answered before it came.
+func lateResult(b message.Block) message.Block {
+	text := "[The result of call " + b.ToolUseID + " arrived after it had been reported as interrupted:]\n"
+	for _, c := range b.Content {
+		if c.Type == message.TypeText {
+			text += c.Text
+		} else {
+			text += "[" + c.Type + "]"
+		}
+	}
+	return message.Text(text)
+}
+
+// Attach adds something injected: what is what it is, for people, rendered what
+// the model sees of it. as is "user", "system" (on models that take system
+// messages inside a conversation; elsewhere it is sent as the user's) or
+// "tool_addition".
+func (e *Engine) Attach(what json.RawMessage, rendered []string, as string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !json.Valid(what) {
+		return errors.New("engine: an attachment must be JSON")
+	}
+	if as == "system" && !e.cfg.Caps.MidSystem {
+		as = "user"
+	}
+	var extra []transcript.Extra
+	if as != "" && as != "user" {
+		extra = append(extra, transcript.Own(map[string]string{"as": as}))
+	}
+	clean := make([]string, len(rendered))
+	for i, r := range rendered {
+		clean[i] = string(message.FixUnicode([]byte(r)))
+	}
+	return e.add(e.stamp.Attachment(e.view.Leaf, what, clean, extra...))
+}
+
+// View returns the present view. It must not be changed, and is good until the
+// next call.
+func (e *Engine) View() *view.View {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.view
+}
+
+// Log returns the log as the engine has it, appended entries included. It must
+// not be changed, and is good until the next call.
+func (e *Engine) Log() *transcript.Log {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.log
+}
+
+// Size returns the estimated tokens of the next request and where they stand.
+func (e *Engine) Size() (tokens.Reading, tokens.Thresholds) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.meter.Reading(), e.budget
+}
+
+// Sync returns when everything appended so far is durable.
+func (e *Engine) Sync(ctx context.Context) error { return e.store.Sync(ctx) }

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"varve.dev/caps"
+	"varve.dev/message"
+	"varve.dev/tokens"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+// Ladder plans how a view shrinks. Plan is called before a request whose size has
+// reached the threshold, and again, a few times at most, while what it planned
+// did not bring the size below. It returns entries to append, in order and in one
+// write, and a name for what it did; no entries when it has nothing to offer. It
+// must not append by itself and must not keep the situation.
+type Ladder interface {
+	Plan(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
+}
+
+// Situation is what a plan is made from.
+type Situation struct {
+	View   *view.View
+	Log    *transcript.Log
+	Stamp  transcript.Stamp
+	Caps   caps.Model
+	Budget tokens.Thresholds
+	Frame  string                  // id of the frame in use
+	Total  int                     // tokens of the next request as it stands
+	Fixed  int                     // tokens of its fixed part
+	Cause  string                  // threshold, overflow, manual
+	Weigh  func(estimate int) int  // an estimate in tokens of the model
+	Size   func(message.Block) int // estimate of one block
+	Offset func(uuid string) int64 // where an entry's line begins in the file; 0 when not known
+}
+
+// DropOldest is the smallest ladder: when the view does not fit, its oldest
+// rounds leave it and a readable note stands in their place. Nothing is
+// summarized. It is what an engine without a ladder of its own uses.
+type DropOldest struct{}
+
+// Plan keeps as many of the newest rounds as fit below the warning threshold, at
+// least one.
+func (DropOldest) Plan(_ context.Context, s Situation) (string, []*transcript.Entry, error) {
+	rounds := message.Rounds(s.View.Plain())
+	if len(rounds) < 2 {
+		return "", nil, nil
+	}
+	const note = 200 // tokens of the note that stands for what was dropped, with room
+	budget := s.Budget.Warning - s.Fixed - note
+	keep, size := len(rounds), 0
+	for keep > 0 {
+		r := rounds[keep-1]
+		for _, m := range s.View.Messages[r.Start:r.End] {
+			for _, b := range m.Blocks {
+				size += s.Size(b.Block)
+			}
+		}
+		if s.Weigh(size) > budget && keep < len(rounds) {
+			break
+		}
+		keep--
+	}
+	if keep == 0 {
+		keep = 1 // everything fits by this estimate; the measured size says otherwise
+	}
+	cut := rounds[keep].Start
+	kept := entriesOf(s, cut)
+	summary := s.Stamp
+	id := transcript.NewUUID()
+	if summary.NewID != nil {
+		id = summary.NewID()
+	}
+	summary.NewID = func() string { return id }
+	b := transcript.Boundary{Trigger: "auto", PreTokens: int64(s.Total),
+		Own: transcript.BoundaryOwn{Rung: "drop", Cause: s.Cause, CoversLeaf: s.View.Leaf, Frame: s.Frame, Thinking: "keep", KeptOffsets: map[string]int64{}}}
+	if s.Caps.PrefixBound {
+		b.Own.Thinking = "strip"
+	}
+	if len(kept) > 0 {
+		b.PreservedMessages = &transcript.PreservedMessages{AnchorUUID: id, UUIDs: kept}
+		for _, u := range kept {
+			if off := s.Offset(u); off > 0 {
+				b.Own.KeptOffsets[u] = off
+			}
+		}
+	}
+	boundary := s.Stamp.CompactBoundary(s.View.Leaf, b)
+	text := fmt.Sprintf("[The oldest %d messages of this conversation were left out to fit the model's window. The full transcript is kept with the session.]", cut)
+	return "drop", []*transcript.Entry{boundary, summary.Summary(boundary.UUID, message.User(text), transcript.Own(map[string]string{"source": "drop"}))}, nil
+}
+
+// entriesOf returns the uuids of the entries that the messages from cut on come
+// from, in the order of the log.
+func entriesOf(s Situation, cut int) []string {
+	want := make(map[string]bool)
+	for _, m := range s.View.Messages[cut:] {
+		for _, b := range m.Blocks {
+			want[b.Entry] = true
+		}
+	}
+	var out []string
+	for _, e := range s.Log.Entries {
+		if e.UUID != "" && want[e.UUID] && s.Log.ByUUID(e.UUID) == e {
+			out = append(out, e.UUID)
+		}
+	}
+	return out
+}

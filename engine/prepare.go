@@ -1,0 +1,409 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"varve.dev/internal/results"
+	"varve.dev/internal/validate"
+	"varve.dev/message"
+	"varve.dev/tokens"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+// Request is what to send. Its messages are shared with the engine and must not
+// be changed; a later Prepare does not change them either.
+type Request struct {
+	Frame    Frame
+	Messages []message.Message
+	// Wire holds the messages as bytes, {"role":…,"content":[…]} each, in the
+	// canonical (Anthropic) form.
+	Wire []json.RawMessage
+
+	Tokens         int // of the whole prompt: measured where possible, else estimated
+	Budget         tokens.Thresholds
+	Leaf           string // uuid of the newest entry that is in it
+	PrefixHash     string // over the frame and all blocks
+	Blocks         int    // that PrefixHash covers
+	ExpectedCached int    // tokens that the provider's cache should hold of it
+
+	prefix view.Prefix
+	cause  string // why less than the whole last request is expected to be cached
+	at     view.Position
+}
+
+// OverheadError says that the fixed part of a request leaves no room for a
+// conversation (G-1). Nothing was sent.
+type OverheadError struct {
+	Parts     Parts // estimated tokens
+	Total     int
+	Effective int // tokens that the window has for the prompt
+}
+
+func (e *OverheadError) Error() string {
+	return fmt.Sprintf("the fixed part of each request needs about %d tokens (system text %d, tools %d, options %d) and the window has room for %d: use a model with a larger window, fewer tools, or shorter instructions",
+		e.Total, e.Parts.System, e.Parts.Tools, e.Parts.Options, e.Effective)
+}
+
+// FullError says that the conversation does not fit the window and that nothing
+// more can leave it. Nothing was sent.
+type FullError struct {
+	Total, Effective int
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("the newest part of the conversation alone needs about %d tokens and the window has room for %d: shorten the last message, or use a model with a larger window", e.Total, e.Effective)
+}
+
+// RuleError says that a request would break rules of the provider; it is a fault
+// of this program, or of a [Ladder]. Nothing was sent.
+type RuleError struct{ Violations []validate.Violation }
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("engine: the request would be refused (%d rules broken), first: %v", len(e.Violations), e.Violations[0])
+}
+
+// maxPlans bounds how often a ladder is asked for one request. Four are as many
+// as there are rungs that shrink a view.
+const maxPlans = 4
+
+// Prepare computes the next request. Repairs, decisions about results, edits of
+// the ladder and a new frame become entries on the way; when it returns, they are
+// queued for the log, boundaries durably. The errors are [ErrNotReady],
+// *[OverheadError], *[FullError], *[RuleError], that of the ladder, or that of a
+// store that gave up; with any of them nothing may be sent.
+func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil {
+		return nil, e.err
+	}
+	if n := len(e.plain); n == 0 || e.plain[n-1].Role == message.RoleAssistant {
+		return nil, ErrNotReady
+	}
+	for _, step := range []func() error{e.freeze, e.decideResults, e.settleFrame} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.fit(ctx, "threshold", e.budget.Auto); err != nil {
+		return nil, err
+	}
+	if err := e.keepPrefix(); err != nil {
+		return nil, err
+	}
+	req := e.request()
+	if bad := e.check(req); len(bad) > 0 {
+		return nil, &RuleError{bad}
+	}
+	e.prefix = req.prefix
+	return req, nil
+}
+
+// freeze turns repairs that are not settled into entries.
+func (e *Engine) freeze() error {
+	frozen := e.view.Freeze(e.stamp)
+	if len(frozen) == 0 {
+		return nil
+	}
+	var kinds []view.RepairKind
+	for _, r := range e.view.Repairs {
+		if !r.Settled {
+			kinds = append(kinds, r.Kind)
+		}
+	}
+	if err := e.add(frozen...); err != nil {
+		return err
+	}
+	e.note(Event{Kind: Repaired, Repairs: kinds, Detail: fmt.Sprintf("%d places of the conversation could not be sent as recorded", len(kinds))})
+	return nil
+}
+
+// decideResults puts large results of the newest user message on disk.
+func (e *Engine) decideResults() error {
+	if e.cfg.Results == nil {
+		return nil
+	}
+	last := e.plain[len(e.plain)-1]
+	var rs []results.Result
+	for _, b := range last.Content {
+		if b.Type == message.TypeToolResult {
+			rs = append(rs, results.Result{Block: b})
+		}
+	}
+	if len(rs) == 0 {
+		return nil
+	}
+	reps, err := e.cfg.Results.Decide(rs)
+	if len(reps) > 0 {
+		if err := e.add(e.stamp.Replacements(reps...)); err != nil {
+			return err
+		}
+		e.note(Event{Kind: Persisted, Results: len(reps), Detail: fmt.Sprintf("%d large results are on disk, the model sees previews", len(reps))})
+	}
+	if err != nil {
+		// What could not be written stays in the request whole; the ladder sees to
+		// the size.
+		e.note(Event{Kind: Notice, Detail: err.Error()})
+	}
+	return nil
+}
+
+// fit asks the ladder until the request is below limit.
+func (e *Engine) fit(ctx context.Context, cause string, limit int) error {
+	fixed := e.meter.Weigh(e.meter.Fixed)
+	if fixed >= e.budget.Effective {
+		return &OverheadError{Parts: e.fixed, Total: fixed, Effective: e.budget.Effective}
+	}
+	synced := true
+	for range maxPlans {
+		total := e.meter.Total()
+		if total < limit {
+			break
+		}
+		rung, plan, err := e.cfg.Ladder.Plan(ctx, e.situation(cause, total, fixed))
+		if err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+		if len(plan) == 0 {
+			break
+		}
+		if err := e.add(e.withDecisions(plan)...); err != nil {
+			return err
+		}
+		if err := errors.Join(e.freeze(), e.settleFrame()); err != nil {
+			return err
+		}
+		synced = false
+		after := e.meter.Total()
+		e.note(Event{Kind: Compacted, Rung: rung, Before: total, After: after, Detail: fmt.Sprintf("%s: %d → %d tokens (%s)", rung, total, after, cause)})
+		if after >= total {
+			break // no gain; asking again would not help
+		}
+	}
+	if !synced {
+		// A boundary is durable before anything is sent behind it.
+		if err := e.store.Sync(ctx); err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+	}
+	if total := e.meter.Total(); total > e.budget.Effective {
+		return &FullError{Total: total, Effective: e.budget.Effective}
+	}
+	return nil
+}
+
+func (e *Engine) situation(cause string, total, fixed int) Situation {
+	off, _ := e.store.(interface{ Offset(uuid string) int64 })
+	return Situation{View: e.view, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame.ID,
+		Total: total, Fixed: fixed, Cause: cause, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
+		Offset: func(uuid string) int64 {
+			if off != nil {
+				return off.Offset(uuid)
+			}
+			return 0
+		}}
+}
+
+// withDecisions adds to a plan that keeps older messages the decisions about their
+// results, so that a reader of the log's tail finds them.
+func (e *Engine) withDecisions(plan []*transcript.Entry) []*transcript.Entry {
+	out := slices.Clone(plan)
+	for _, p := range plan {
+		if !p.IsBoundary() {
+			continue
+		}
+		b, err := p.Boundary()
+		if err != nil || b.PreservedMessages == nil {
+			continue
+		}
+		var reps []transcript.Replacement
+		for _, id := range b.PreservedMessages.UUIDs {
+			x := e.log.ByUUID(id)
+			if x == nil {
+				continue
+			}
+			for _, call := range x.Results {
+				if text, ok := e.facts.Replaced[call]; ok {
+					reps = append(reps, transcript.Replacement{Kind: results.KindToolResult, ToolUseID: call, Replacement: text})
+				}
+			}
+		}
+		if len(reps) > 0 {
+			out = append(out, e.stamp.Replacements(reps...))
+		}
+	}
+	return out
+}
+
+// sentRequest is the newest request that was answered.
+type sentRequest struct {
+	prefix view.Prefix
+	blocks int
+	hash   string // of the whole of it
+	frame  string
+	tokens int // its prompt, as the provider counted it
+	at     time.Time
+	known  bool // prefix is set; false when only a receipt is left of it
+}
+
+// keepPrefix makes sure, on models that bind reasoning to what stands before it,
+// that a request which unexpectedly does not extend the last one carries no
+// reasoning that would be refused.
+func (e *Engine) keepPrefix() error {
+	e.prefix = e.prefix.Next(e.frame.ID, e.sendable())
+	if e.sent == nil || e.edited != "" || e.sent.frame != e.frame.ID {
+		return nil
+	}
+	if e.sent.known {
+		if _, at, what := e.prefix.Diff(e.sent.prefix); what != "" {
+			return e.prefixLost(what, at)
+		}
+		return nil
+	}
+	if e.prefix.Blocks() < e.sent.blocks || e.prefix.Hash(e.sent.blocks) != e.sent.hash {
+		return e.prefixLost("changed", view.Position{})
+	}
+	return nil
+}
+
+func (e *Engine) prefixLost(what string, at view.Position) error {
+	e.note(Event{Kind: PrefixLost, At: at, Detail: "the request does not extend the one before: " + what})
+	e.edited = "prefix-lost"
+	if !e.cfg.Caps.PrefixBound {
+		return nil
+	}
+	strip := e.stamp.System(e.view.Leaf, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: e.view.Leaf, Reason: "mismatch"}))
+	if err := e.add(strip); err != nil {
+		return err
+	}
+	e.prefix = e.prefix.Next(e.frame.ID, e.sendable())
+	return nil
+}
+
+// sendable is the view without what the model in use cannot be given: reasoning
+// of another provider. It stays in the log and is there again after switching
+// back.
+func (e *Engine) sendable() *view.View {
+	foreign := func(m view.Message) bool {
+		return m.Role == message.RoleAssistant && !sameProvider(m.From, e.frame.Provider) && slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.IsThinking() })
+	}
+	if !slices.ContainsFunc(e.view.Messages, foreign) {
+		return e.view
+	}
+	out := *e.view
+	out.Messages = slices.Clone(e.view.Messages)
+	for i, m := range out.Messages {
+		if foreign(m) {
+			out.Messages[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.IsThinking() })
+		}
+	}
+	return &out
+}
+
+// sameProvider compares where a reply came from with where a request goes. A log
+// that names no provider holds replies in the canonical form: Anthropic's, or
+// those of an embedder's own model.
+func sameProvider(from, to string) bool {
+	return from == to || from == "" && to == "anthropic"
+}
+
+func (e *Engine) request() *Request {
+	v := e.sendable()
+	plain := e.plain
+	if v != e.view {
+		plain = v.Plain()
+	}
+	r := &Request{Frame: e.frame, Messages: plain[:len(plain):len(plain)], Budget: e.budget, Tokens: e.meter.Total(),
+		Leaf: e.view.Leaf, PrefixHash: e.prefix.Hash(e.prefix.Blocks()), Blocks: e.prefix.Blocks(), prefix: e.prefix}
+	r.Wire = e.wire.next(r.Messages)
+	r.ExpectedCached, r.cause, r.at = e.expected()
+	return r
+}
+
+// expected returns how many tokens of the next request the provider's cache should
+// hold, and what stands against the whole of the last one.
+func (e *Engine) expected() (n int, cause string, at view.Position) {
+	s := e.sent
+	if s == nil {
+		return 0, "", at
+	}
+	if age := e.cfg.Now().Sub(s.at); age > e.cfg.Caps.Cache.Lifetime(false) {
+		return 0, fmt.Sprintf("the cache lives %s and the last request is %s old", e.cfg.Caps.Cache.Lifetime(false), age.Round(time.Second)), at
+	}
+	if s.frame != e.frame.ID {
+		return 0, "system text, tools or model changed", at
+	}
+	if !s.known {
+		if e.prefix.Blocks() >= s.blocks && e.prefix.Hash(s.blocks) == s.hash {
+			return s.tokens, "", at
+		}
+		return 0, "the conversation before changed", at
+	}
+	same, at, what := e.prefix.Diff(s.prefix)
+	if what == "" {
+		return s.tokens, "", at
+	}
+	// The share of the blocks that agree, by their size.
+	size, total := 0, 0
+	for i := range s.prefix.Blocks() {
+		k := len(s.prefix.Raw(i))
+		total += k
+		if i < same {
+			size += k
+		}
+	}
+	if total == 0 {
+		return 0, what, at
+	}
+	return int(float64(s.tokens) * float64(size) / float64(total)), fmt.Sprintf("%s: %s", at, what), at
+}
+
+// check asks the independent validator. What it looked at for the last request
+// is not looked at again.
+func (e *Engine) check(r *Request) []validate.Violation {
+	if e.guard == nil {
+		e.guard = validate.NewGuard(validate.Options{NoPrefill: !e.cfg.Caps.Prefill, NoSystem: !e.cfg.Caps.MidSystem, MaxImages: e.cfg.Caps.MaxImages})
+	}
+	return e.guard.Check(validate.Request{System: r.Frame.System, Tools: r.Frame.Tools, Messages: r.Wire})
+}
+
+// wireCache keeps the bytes of messages between requests.
+type wireCache struct {
+	of   []message.Message
+	wire []json.RawMessage
+}
+
+func (w *wireCache) next(ms []message.Message) []json.RawMessage {
+	same := 0
+	for same < len(w.of) && same < len(ms) && sameMessage(&w.of[same], &ms[same]) {
+		same++
+	}
+	wire := w.wire[:same:same]
+	for _, m := range ms[same:] {
+		wire = append(wire, m.AppendRequest(nil))
+	}
+	w.of, w.wire = ms, wire
+	return wire
+}
+
+func sameMessage(a, b *message.Message) bool {
+	if a.Role != b.Role || len(a.Content) != len(b.Content) {
+		return false
+	}
+	if len(a.Content) == 0 || &a.Content[0] == &b.Content[0] {
+		return true
+	}
+	for i := range a.Content {
+		x, y := a.Content[i].Raw, b.Content[i].Raw
+		if len(x) != len(y) || len(x) > 0 && &x[0] != &y[0] && string(x) != string(y) {
+			return false
+		}
+	}
+	return true
+}

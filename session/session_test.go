@@ -1,0 +1,198 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/caps"
+	"varve.dev/engine"
+	"varve.dev/message"
+	"varve.dev/session"
+	"varve.dev/transcript/lease"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			out = append(out, rel)
+		}
+		return nil
+	})
+	must(t, err)
+	return out
+}
+
+func reply(id, text string) message.Message {
+	m := message.Assistant(message.Text(text))
+	m.ID, m.StopReason = id, "end_turn"
+	return m
+}
+
+func turn(t testing.TB, e *engine.Engine, prompt, id string) *engine.Request {
+	t.Helper()
+	ctx := context.Background()
+	must(t, e.Append(message.User(prompt)))
+	req, err := e.Prepare(ctx)
+	must(t, err)
+	must(t, e.Record(ctx, req, reply(id, "answer to "+prompt)))
+	return req
+}
+
+// TestLife: T-1, T-2, S-6, G-8. A session is nothing on disk until its first
+// message, private on disk from then on, and goes on where it ended.
+func TestLife(t *testing.T) {
+	ctx := context.Background()
+	home, project := t.TempDir(), t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: filepath.Join(home, "varve")})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(project))
+	must(t, err)
+	if got := files(t, home); len(got) != 0 {
+		t.Fatalf("before the first message there are files: %v", got)
+	}
+	cfg := engine.Config{Caps: caps.Window(100_000), System: []byte(`"sys"`)}
+	e := engine.New(s, cfg)
+	first := turn(t, e, "one", "m1")
+	must(t, s.Close(ctx))
+	st1, err := os.Stat(s.Path)
+	must(t, err)
+	if m := st1.Mode().Perm(); m != 0o600 {
+		t.Errorf("the log has mode %o", m)
+	}
+
+	looked, err := st.Open(ctx, s.ID[:8], session.Project(project))
+	must(t, err)
+	must(t, looked.Close(ctx))
+	if st2, err := os.Stat(s.Path); err != nil || st2.Size() != st1.Size() {
+		t.Errorf("opening and closing changed the log: %v", err)
+	}
+
+	again, err := st.Newest(ctx, session.Project(project))
+	must(t, err)
+	if again.ID != s.ID {
+		t.Fatalf("newest is %s, want %s", again.ID, s.ID)
+	}
+	e = engine.New(again, cfg)
+	second := turn(t, e, "two", "m2")
+	must(t, again.Close(ctx))
+	if second.Frame.ID != first.Frame.ID || len(second.Messages) != 3 {
+		t.Errorf("frame %s then %s, %d messages", first.Frame.ID, second.Frame.ID, len(second.Messages))
+	}
+	for i := range first.Wire {
+		if string(first.Wire[i]) != string(second.Wire[i]) {
+			t.Errorf("message %d was sent differently after the resume", i)
+		}
+	}
+	if w := again.Warnings(); len(w) != 0 {
+		t.Errorf("warnings %v", w)
+	}
+}
+
+// TestBusy: anthropics/claude-code#39151. Two writers of one session: the second is
+// refused with who holds it, and the log is intact.
+func TestBusy(t *testing.T) {
+	ctx := context.Background()
+	project := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(project))
+	must(t, err)
+	e := engine.New(s, engine.Config{Caps: caps.Window(100_000)})
+	turn(t, e, "one", "m1")
+	other, err := st.Open(ctx, s.ID, session.Project(project))
+	must(t, err)
+	e2 := engine.New(other, engine.Config{Caps: caps.Window(100_000)})
+	err = e2.Append(message.User("me too"))
+	if err == nil {
+		err = other.Sync(ctx)
+	}
+	if !errors.Is(err, lease.ErrBusy) {
+		t.Fatalf("second writer: %v", err)
+	}
+	turn(t, e, "two", "m2")
+	must(t, s.Close(ctx))
+	_ = other.Close(ctx) // it has nothing that it may write
+	b, err := os.ReadFile(s.Path)
+	must(t, err)
+	if strings.Contains(string(b), "me too") || !strings.Contains(string(b), "answer to two") {
+		t.Errorf("the log holds what the refused writer had, or lacks what the owner had")
+	}
+}
+
+// TestLong: G-9, T-7. A session much longer than its window fits it at every turn,
+// by the smallest ladder, and is resumed from its tail with the same bytes.
+func TestLong(t *testing.T) {
+	ctx := context.Background()
+	project := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(project), session.Clock(func() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC) }))
+	must(t, err)
+	compacted := 0
+	cfg := engine.Config{Caps: caps.Window(8_000), Observe: func(ev engine.Event) {
+		if ev.Kind == engine.Compacted {
+			compacted++
+		}
+	}}
+	e := engine.New(s, cfg)
+	for i := range 120 {
+		req := turn(t, e, fmt.Sprintf("prompt %d: %s", i, strings.Repeat("some words of text ", 60)), fmt.Sprintf("m%d", i))
+		if req.Tokens > req.Budget.Effective {
+			t.Fatalf("turn %d: %d tokens", i, req.Tokens)
+		}
+		if i%40 == 39 {
+			must(t, s.Close(ctx))
+			if s, err = st.Open(ctx, s.ID, session.Project(project)); err != nil {
+				t.Fatal(err)
+			}
+			e = engine.New(s, cfg)
+		}
+	}
+	must(t, s.Close(ctx))
+	if compacted < 3 {
+		t.Errorf("%d compactions", compacted)
+	}
+	if w := s.Warnings(); len(w) != 0 {
+		t.Errorf("warnings %v", w)
+	}
+}
+
+// TestIDs: ids that name paths are refused, and so is one that exists.
+func TestIDs(t *testing.T) {
+	ctx := context.Background()
+	project := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	must(t, err)
+	for _, id := range []string{"../x", "a/b", "", ".", strings.Repeat("x", 65)} {
+		if _, err := st.Create(ctx, session.Project(project), session.ID(id)); id != "" && !errors.Is(err, session.ErrID) {
+			t.Errorf("id %q: %v", id, err)
+		}
+	}
+	s, err := st.Create(ctx, session.Project(project), session.ID("mine"))
+	must(t, err)
+	turn(t, engine.New(s, engine.Config{Caps: caps.Window(50_000)}), "x", "m1")
+	must(t, s.Close(ctx))
+	if _, err := st.Create(ctx, session.Project(project), session.ID("mine")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("second session with the id: %v", err)
+	}
+	if _, err := st.Open(ctx, "none", session.Project(project)); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("unknown session: %v", err)
+	}
+}
