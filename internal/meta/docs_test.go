@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path"
@@ -227,6 +228,42 @@ func checkVarve(t *testing.T, doc, line string, args []string) {
 	out, err := exec.Command(bin, append(commands, "--help")...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s says %q; varve %s --help: %v\n%s", doc, line, strings.Join(commands, " "), err, out)
+	}
+}
+
+// TestReadmeSession runs the commands that README.md shows with their output, and
+// compares. Only what goes to standard output is shown there, in UTC.
+func TestReadmeSession(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("paths are shown with slashes")
+	}
+	runs := 0
+	for _, m := range fence.FindAllStringSubmatch(readDoc(t, "README.md").text, -1) {
+		line, want, _ := strings.Cut(m[2], "\n")
+		args, ok := strings.CutPrefix(line, "$ go run ./cmd/varve ")
+		if m[1] != "sh" || !ok {
+			continue
+		}
+		runs++
+		varveBuilt = true
+		bin, err := buildVarve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bin, strings.Fields(args)...)
+		cmd.Dir = project(t).root
+		home := t.TempDir()
+		cmd.Env = append(os.Environ(), "TZ=UTC", "HOME="+home, "VARVE_HOME="+home, "CLAUDE_CONFIG_DIR="+home, "NO_COLOR=1")
+		got, err := cmd.Output()
+		if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+			t.Fatal(err)
+		}
+		if strings.TrimRight(string(got), "\n") != strings.TrimRight(want, "\n") {
+			t.Errorf("README.md shows for %q\n%s\nbut it prints\n%s", line, want, got)
+		}
+	}
+	if runs == 0 {
+		t.Error("README.md shows no session")
 	}
 }
 
