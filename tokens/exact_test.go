@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,9 +50,13 @@ func exactCounts(t *testing.T) map[string]struct {
 // those had 11 % and 9 %.
 func TestExact(t *testing.T) {
 	want := exactCounts(t)
-	chunks, err := tokenfit.Installed(runtime.GOROOT(), 90)
+	goroot, err := tokenfit.Goroot()
 	if err != nil {
-		t.Logf("files of the Go installation left out: %v", err)
+		t.Fatal(err)
+	}
+	chunks, err := tokenfit.Installed(goroot, 90)
+	if err != nil {
+		t.Fatal(err)
 	}
 	chunks = append(chunks, tokenfit.Generated(90)...)
 	errs := map[string][]float64{}

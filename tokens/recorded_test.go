@@ -66,7 +66,11 @@ func replay(t *testing.T, name string) [][]turn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	defer func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	tip := log.Tip()
 	if tip == nil {
 		return nil
@@ -216,7 +220,11 @@ func growth(t *testing.T, name string) (real, estimated float64, model string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	defer func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	tip := log.Tip()
 	if tip == nil {
 		return 0, 0, ""

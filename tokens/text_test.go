@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
+	"varve.dev/internal/tokenfit"
 	"varve.dev/tokens"
 )
 
@@ -128,12 +128,23 @@ func benchmarkText(b *testing.B, text string) {
 	}
 }
 
-func BenchmarkTextGo(b *testing.B) {
-	text, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src/net/http/server.go"))
+// goSource is a long Go file.
+func goSource(b *testing.B) string {
+	b.Helper()
+	goroot, err := tokenfit.Goroot()
 	if err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
-	benchmarkText(b, string(text))
+	text, err := os.ReadFile(filepath.Join(goroot, "src", "net", "http", "server.go"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+func BenchmarkTextGo(b *testing.B) {
+	text := goSource(b)
+	benchmarkText(b, text)
 }
 
 func BenchmarkTextJSON(b *testing.B) {
@@ -150,14 +161,11 @@ func BenchmarkTextBase64(b *testing.B) {
 
 // BenchmarkRunes is the cost of only walking over the runes of the same text, to compare with.
 func BenchmarkRunes(b *testing.B) {
-	text, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src/net/http/server.go"))
-	if err != nil {
-		b.Skip(err)
-	}
+	text := goSource(b)
 	b.SetBytes(int64(len(text)))
 	n := 0
 	for b.Loop() {
-		for _, r := range string(text) {
+		for _, r := range text {
 			if r == ' ' {
 				n++
 			}

@@ -9,6 +9,7 @@ package tokenfit
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -94,6 +95,15 @@ func Installed(goroot string, per int) ([]Chunk, error) {
 		}
 	}
 	return out, nil
+}
+
+// Goroot returns the folder of the Go installation that is first in the path.
+func Goroot() (string, error) {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 func find(goroot string, dirs []string, ext string) ([]string, error) {

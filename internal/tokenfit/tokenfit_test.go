@@ -2,7 +2,6 @@ package tokenfit
 
 import (
 	"math"
-	"runtime"
 	"testing"
 	"unicode/utf8"
 )
@@ -43,9 +42,13 @@ func TestGeneratedPinned(t *testing.T) {
 
 // TestInstalled: chunks come from many files, never cut a rune, and files of one folder are on one side of the split.
 func TestInstalled(t *testing.T) {
-	chunks, err := Installed(runtime.GOROOT(), 12)
+	goroot, err := Goroot()
 	if err != nil {
-		t.Skipf("no sources in this Go installation: %v", err)
+		t.Fatal(err)
+	}
+	chunks, err := Installed(goroot, 12)
+	if err != nil {
+		t.Fatal(err)
 	}
 	kinds := map[string]int{}
 	for _, c := range chunks {

@@ -28,7 +28,7 @@ import (
 func main() {
 	write := flag.Bool("w", false, "write tokens/weights.go and tokens/testdata/exact.tsv")
 	worst := flag.Int("worst", 0, "show the n worst chunks")
-	goroot := flag.String("goroot", runtime.GOROOT(), "Go installation whose files are part of the corpus")
+	goroot := flag.String("goroot", "", "Go installation whose files are part of the corpus (default: the one in the path)")
 	flag.Parse()
 	if err := run(*write, *worst, *goroot, filepath.Join("..", "..", "..", "tokens")); err != nil {
 		fmt.Fprintln(os.Stderr, "fit:", err)
@@ -45,6 +45,12 @@ type counted struct {
 }
 
 func run(write bool, worst int, goroot, dir string) error {
+	if goroot == "" {
+		var err error
+		if goroot, err = tokenfit.Goroot(); err != nil {
+			return err
+		}
+	}
 	chunks, err := tokenfit.Installed(goroot, perKind)
 	if err != nil {
 		return err
