@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 // childMain acquires the lease of the log at path once per line of standard
 // input and tells how it went. It lets go and ends at the end of input.
 func childMain(mode, path string) int {
+	if mode == "linger" {
+		time.Sleep(time.Minute) // killed long before
+		return 0
+	}
 	l := childLease(mode, path)
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -43,6 +47,14 @@ func childMain(mode, path string) int {
 			}
 		case "release":
 			fmt.Println("released", l.Release())
+		case "spawn":
+			cmd := exec.Command(os.Args[0], path)
+			cmd.Env = append(os.Environ(), childEnv+"=linger")
+			if err := cmd.Start(); err != nil {
+				fmt.Println("failed", err)
+				continue
+			}
+			fmt.Println(cmd.Process.Pid)
 		case "count":
 			fmt.Println("counted", countUp(l, path))
 		}

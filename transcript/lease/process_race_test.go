@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,36 @@ func TestKillReleasesTheLock(t *testing.T) {
 		if _, err := os.Stat(lockPath(path)); err != nil {
 			t.Errorf("the lock file must never be unlinked: %v", err)
 		}
+	}
+}
+
+// A background command that the killed process started lives on and does not
+// keep the lock.
+func TestChildOfTheHolderKeepsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	c := startChild(t, "local", path)
+	if got := c.ask("acquire"); got != "won" {
+		t.Fatal(got)
+	}
+	pid, err := strconv.Atoi(c.ask("spawn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lingering, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lingering.Kill() }() // ends by itself otherwise
+	c.kill()
+	if _, alive := processStart(pid); !alive {
+		t.Fatal("the background command has ended, so this proves nothing")
+	}
+	l := New(path, Options{})
+	if err := l.Acquire(t.Context()); err != nil {
+		t.Errorf("kept by a background command: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
 	}
 }
 
