@@ -60,14 +60,15 @@ type Engine struct {
 	stale   bool
 	reframe bool
 
-	meter  tokens.Meter
-	fixed  Parts
-	prefix view.Prefix // of the newest request that was prepared
-	wire   wireCache
-	guard  *validate.Guard
-	sent   *sentRequest
-	edited string // what was appended since the last request that changes what stood before
-	err    error  // why the engine cannot go on: its store gave up
+	meter   tokens.Meter
+	fixed   Parts
+	prefix  view.Prefix // of the newest request that was prepared
+	wire    wireCache
+	guard   *validate.Guard
+	sent    *sentRequest
+	foreign bool   // the log was written by another program and not sent by us yet
+	edited  string // what was appended since the last request that changes what stood before
+	err     error  // why the engine cannot go on: its store gave up
 }
 
 // Parts is what the fixed part of a request is made of, in estimated tokens.
@@ -98,6 +99,7 @@ func New(s Store, cfg Config) *Engine {
 	e.measureFixed()
 	e.facts = view.FactsOf(e.log)
 	e.rebuild()
+	e.foreign = e.view.Frame == nil && len(e.plain) > 0
 	if cfg.Results != nil {
 		for _, entry := range e.log.Entries {
 			if entry.Type == transcript.TypeContentReplacement {

@@ -257,6 +257,12 @@ type sentRequest struct {
 // reasoning that would be refused.
 func (e *Engine) keepPrefix() error {
 	e.prefix = e.prefix.Next(e.frame.ID, e.sendable())
+	if e.foreign {
+		e.foreign = false
+		if e.cfg.Caps.PrefixBound {
+			return e.strip("foreign")
+		}
+	}
 	if e.sent == nil || e.edited != "" || e.sent.frame != e.frame.ID {
 		return nil
 	}
@@ -278,30 +284,48 @@ func (e *Engine) prefixLost(what string, at view.Position) error {
 	if !e.cfg.Caps.PrefixBound {
 		return nil
 	}
-	strip := e.stamp.System(e.view.Leaf, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: e.view.Leaf, Reason: "mismatch"}))
-	if err := e.add(strip); err != nil {
+	return e.strip("mismatch")
+}
+
+// strip leaves out all reasoning so far.
+func (e *Engine) strip(reason string) error {
+	if !slices.ContainsFunc(e.view.Messages, hasReasoning) {
+		return nil
+	}
+	if err := e.add(e.stamp.System(e.view.Leaf, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: e.view.Leaf, Reason: reason}))); err != nil {
 		return err
 	}
 	e.prefix = e.prefix.Next(e.frame.ID, e.sendable())
 	return nil
 }
 
+func hasReasoning(m view.Message) bool {
+	return slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.IsThinking() })
+}
+
 // sendable is the view without what the model in use cannot be given: reasoning
-// of another provider. It stays in the log and is there again after switching
-// back.
+// of another provider, and on Anthropic's API reasoning without signature. It
+// stays in the log and is there again after switching back.
 func (e *Engine) sendable() *view.View {
-	foreign := func(m view.Message) bool {
-		return m.Role == message.RoleAssistant && !sameProvider(m.From, e.frame.Provider) && slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.IsThinking() })
+	signed := e.frame.Provider == "anthropic"
+	drop := func(m view.Message) bool {
+		if m.Role != message.RoleAssistant || !hasReasoning(m) {
+			return false
+		}
+		return !sameProvider(m.From, e.frame.Provider) || signed && slices.ContainsFunc(m.Blocks, func(b view.Block) bool {
+			return b.Type == message.TypeThinking && b.Signature == ""
+		})
 	}
-	if !slices.ContainsFunc(e.view.Messages, foreign) {
+	if !slices.ContainsFunc(e.view.Messages, drop) {
 		return e.view
 	}
 	out := *e.view
-	out.Messages = slices.Clone(e.view.Messages)
-	for i, m := range out.Messages {
-		if foreign(m) {
-			out.Messages[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.IsThinking() })
+	out.Messages = make([]view.Message, 0, len(e.view.Messages))
+	for _, m := range e.view.Messages {
+		if drop(m) {
+			m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.IsThinking() })
 		}
+		out.Messages = append(out.Messages, m)
 	}
 	return &out
 }
@@ -367,10 +391,30 @@ func (e *Engine) expected() (n int, cause string, at view.Position) {
 // check asks the independent validator. What it looked at for the last request
 // is not looked at again.
 func (e *Engine) check(r *Request) []validate.Violation {
+	req := validate.Request{System: r.Frame.System, Tools: r.Frame.Tools, Messages: r.Wire}
 	if e.guard == nil {
-		e.guard = validate.NewGuard(validate.Options{NoPrefill: !e.cfg.Caps.Prefill, NoSystem: !e.cfg.Caps.MidSystem, MaxImages: e.cfg.Caps.MaxImages})
+		e.guard = validate.NewGuard(validate.Options{NoPrefill: !e.cfg.Caps.Prefill, NoSystem: !e.cfg.Caps.MidSystem,
+			MaxImages: e.cfg.Caps.MaxImages, Bound: e.cfg.Caps.PrefixBound})
+		e.seedGuard(r)
 	}
-	return e.guard.Check(validate.Request{System: r.Frame.System, Tools: r.Frame.Tools, Messages: r.Wire})
+	bad := e.guard.Check(req)
+	if e.frame.Provider != "anthropic" {
+		// Reasoning has no signature with other providers' models.
+		bad = slices.DeleteFunc(bad, func(v validate.Violation) bool { return v.Rule == validate.RuleThinkingShape })
+	}
+	return bad
+}
+
+// seedGuard tells the validator of the last reply of a resumed session: it was
+// received for what stands before it.
+func (e *Engine) seedGuard(r *Request) {
+	for i := len(r.Wire) - 1; i > 0; i-- {
+		if r.Messages[i].Role == message.RoleAssistant {
+			// The error says that the reply is no JSON; Check says it too.
+			_ = e.guard.Received(validate.Request{System: r.Frame.System, Tools: r.Frame.Tools, Messages: r.Wire[:i]}, r.Wire[i])
+			return
+		}
+	}
 }
 
 // wireCache keeps the bytes of messages between requests.

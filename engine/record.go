@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"varve.dev/internal/validate"
 	"varve.dev/message"
 	"varve.dev/transcript"
 )
@@ -63,6 +64,12 @@ func (e *Engine) RecordReply(ctx context.Context, req *Request, r Reply) (CacheR
 	}
 	if e.cfg.Results != nil {
 		e.cfg.Results.Sent(resultIDs(req.Messages)...)
+	}
+	if e.guard != nil {
+		if m, err := entry.Message(); err == nil {
+			// The error says that the reply is no JSON; the next Check says it too.
+			_ = e.guard.Received(validate.Request{System: req.Frame.System, Tools: req.Frame.Tools, Messages: req.Wire}, m.AppendRequest(nil))
+		}
 	}
 	report := e.account(req, r)
 	e.edited = ""

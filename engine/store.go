@@ -52,6 +52,14 @@ func Memory(stamp transcript.Stamp) *Mem {
 	return &Mem{stamp: stamp, log: &transcript.Log{}, frames: map[string][]byte{}}
 }
 
+// MemoryOf returns a store that starts from a log that was read elsewhere, whose
+// entries count as its own: what is added stays in memory.
+func MemoryOf(stamp transcript.Stamp, l *transcript.Log) *Mem {
+	m := Memory(stamp)
+	m.log, m.entries = l, append([]*transcript.Entry(nil), l.Entries...)
+	return m
+}
+
 // Log returns the log to start from.
 func (m *Mem) Log() *transcript.Log { return m.log }
 

@@ -6,96 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"varve.dev/internal/loggen"
 	"varve.dev/message"
 	"varve.dev/transcript"
 )
-
-// story writes a log line by line; uuids are the short names that tests give.
-type story struct {
-	t     testing.TB
-	lines []string
-	clock time.Time
-}
-
-func newStory(t testing.TB) *story {
-	return &story{t: t, clock: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
-}
-
-func (s *story) stamp(uuid string) transcript.Stamp {
-	s.clock = s.clock.Add(time.Second)
-	now := s.clock
-	return transcript.Stamp{SessionID: "s1", CWD: "/w/p", Version: "1.2.3", GitBranch: "main",
-		Now: func() time.Time { return now }, NewID: func() string { return uuid }}
-}
-
-func (s *story) add(e *transcript.Entry) *story {
-	raw, err := e.Raw()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.lines = append(s.lines, string(raw))
-	return s
-}
-
-func (s *story) raw(line string) *story { s.lines = append(s.lines, line); return s }
-
-func (s *story) user(uuid, parent, text string) *story {
-	return s.add(s.stamp(uuid).User(parent, message.User(text)))
-}
-
-func (s *story) result(uuid, parent, call string) *story {
-	return s.add(s.stamp(uuid).User(parent, message.UserBlocks(message.ToolResult(call, false, message.Text("out of "+call)))))
-}
-
-func (s *story) say(uuid, parent, id, text string) *story {
-	m := message.Assistant(message.Text(text))
-	m.ID = id
-	return s.add(s.stamp(uuid).Assistant(parent, m, ""))
-}
-
-func (s *story) call(uuid, parent, id, tool string) *story {
-	b, err := message.ToolUse(tool, "Read", []byte(`{"file_path":"a"}`))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	m := message.Assistant(b)
-	m.ID = id
-	return s.add(s.stamp(uuid).Assistant(parent, m, ""))
-}
-
-func (s *story) progress(uuid, parent string) *story {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
-	}
-	return s.raw(fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"sessionId":"s1","type":"progress","data":{"type":"hook_progress"},"uuid":%q}`, p, uuid))
-}
-
-func (s *story) boundary(uuid, leaf string, b transcript.Boundary) *story {
-	b.Trigger = "auto"
-	return s.add(s.stamp(uuid).CompactBoundary(leaf, b))
-}
-
-func (s *story) summary(uuid, parent string) *story {
-	return s.add(s.stamp(uuid).Summary(parent, message.User("This session continues …")))
-}
-
-func (s *story) pointer(leaf string, rewind bool) *story {
-	return s.add(s.stamp("").LastPrompt("", leaf, rewind))
-}
-
-func (s *story) undo(uuid, parent, boundary string) *story {
-	return s.add(s.stamp(uuid).System(parent, transcript.SubUndo, "", "", transcript.Own(transcript.Undo{BoundaryUUID: boundary})))
-}
-
-func (s *story) bytes() []byte { return []byte(strings.Join(s.lines, "\n") + "\n") }
-
-func (s *story) log() *transcript.Log {
-	s.t.Helper()
-	return readBytes(s.t, s.bytes())
-}
 
 func readBytes(t testing.TB, b []byte) *transcript.Log {
 	t.Helper()
@@ -127,131 +42,131 @@ func kinds(fs []transcript.Fault) string {
 func TestChain(t *testing.T) {
 	rows := []struct {
 		name  string
-		build func(*story)
+		build func(*loggen.Story)
 		chain string // uuids from root to tip
 		kept  string
 		fault string
 	}{
 		{name: "plain", chain: "u1 a1 u2 a2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "yes").user("u2", "a1", "go").say("a2", "u2", "m2", "done")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "yes").User("u2", "a1", "go").Say("a2", "u2", "m2", "done")
 			}},
 		{name: "progress entries are bridged", chain: "u1 a1",
-			build: func(s *story) {
-				s.progress("p0", "").user("u1", "p0", "hi").progress("p1", "u1").progress("p2", "p1").say("a1", "p2", "m1", "x").progress("p3", "a1")
+			build: func(s *loggen.Story) {
+				s.Progress("p0", "").User("u1", "p0", "hi").Progress("p1", "u1").Progress("p2", "p1").Say("a1", "p2", "m1", "x").Progress("p3", "a1")
 			}},
 		{name: "parallel results off the path are found by id", chain: "u1 a1 a2 r1 a3 r2 a4",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "two calls").call("a2", "a1", "m1", "x").call("a3", "a2", "m1", "y").
-					result("r1", "a2", "x").result("r2", "a3", "y").say("a4", "r2", "m2", "done")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "two calls").Call("a2", "a1", "m1", "x").Call("a3", "a2", "m1", "y").
+					Result("r1", "a2", "x").Result("r2", "a3", "y").Say("a4", "r2", "m2", "done")
 			}},
 		{name: "parts off the path when the first result came last", chain: "u1 a1 a2 a3 r2 r1 a4",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "two calls").call("a2", "a1", "m1", "x").call("a3", "a2", "m1", "y").
-					result("r2", "a3", "y").result("r1", "a2", "x").say("a4", "r1", "m2", "done")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "two calls").Call("a2", "a1", "m1", "x").Call("a3", "a2", "m1", "y").
+					Result("r2", "a3", "y").Result("r1", "a2", "x").Say("a4", "r1", "m2", "done")
 			}},
 		{name: "crash after the first result of two: both parts and the one result", chain: "u1 a2 a3 r1",
-			build: func(s *story) {
-				s.user("u1", "", "hi").call("a2", "u1", "m1", "x").call("a3", "a2", "m1", "y").result("r1", "a2", "x")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Call("a2", "u1", "m1", "x").Call("a3", "a2", "m1", "y").Result("r1", "a2", "x")
 			}},
 		{name: "children before parents", chain: "u1 a1 r1 a2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").result("r1", "a1", "x").call("a1", "u1", "m1", "x").say("a2", "r1", "m2", "ok")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Result("r1", "a1", "x").Call("a1", "u1", "m1", "x").Say("a2", "r1", "m2", "ok")
 			}},
 		{name: "the last entry has an earlier child: the child is the tip", chain: "u1 a1 r1",
-			build: func(s *story) { s.user("u1", "", "hi").result("r1", "a1", "x").call("a1", "u1", "m1", "x") }},
+			build: func(s *loggen.Story) { s.User("u1", "", "hi").Result("r1", "a1", "x").Call("a1", "u1", "m1", "x") }},
 		{name: "rewind: a second child of an older node", chain: "u1 a1 u3 a3",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "wrong").say("a2", "u2", "m2", "y").user("u3", "a1", "right").say("a3", "u3", "m3", "z")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "wrong").Say("a2", "u2", "m2", "y").User("u3", "a1", "right").Say("a3", "u3", "m3", "z")
 			}},
 		{name: "a rewind to a part does not bring back the rest of the reply", chain: "u1 a1 u2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "text").call("a2", "a1", "m1", "x").result("r", "a2", "x").user("u2", "a1", "other")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "text").Call("a2", "a1", "m1", "x").Result("r", "a2", "x").User("u2", "a1", "other")
 			}},
 		{name: "a pointer behind the last entry decides", chain: "u1 a1",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "no").say("a2", "u2", "m2", "y").pointer("a1", true)
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "no").Say("a2", "u2", "m2", "y").Pointer("a1", true)
 			}},
 		{name: "a plain pointer before a newer entry does not", chain: "u1 a1 u2 a2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").pointer("u1", false).user("u2", "a1", "on").say("a2", "u2", "m2", "y")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Pointer("u1", false).User("u2", "a1", "on").Say("a2", "u2", "m2", "y")
 			}},
 		{name: "a pointer to nothing is passed over", chain: "u1 a1",
-			build: func(s *story) { s.user("u1", "", "hi").say("a1", "u1", "m1", "x").pointer("gone", true) }},
+			build: func(s *loggen.Story) { s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Pointer("gone", true) }},
 		{name: "hook output of a run that never began is no tip", chain: "u1 a1",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").add(s.stamp("h1").Attachment("", []byte(`{"type":"hook_success"}`), nil))
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Add(s.Stamp("h1").Attachment("", []byte(`{"type":"hook_success"}`), nil))
 			}},
 		{name: "missing parent: bridged to the entry before", chain: "u1 a1 u2 a3", fault: "4:missing-parent",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "more").say("a3", "lost", "m2", "y")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "more").Say("a3", "lost", "m2", "y")
 			}},
 		{name: "missing parent, nothing before: a root", chain: "u1 a1", fault: "1:missing-parent",
-			build: func(s *story) { s.user("u1", "lost", "hi").say("a1", "u1", "m1", "x") }},
+			build: func(s *loggen.Story) { s.User("u1", "lost", "hi").Say("a1", "u1", "m1", "x") }},
 		{name: "missing parent behind a rewind pointer: never across", chain: "u1 a1 a9", fault: "6:missing-parent",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "no").say("a2", "u2", "m2", "y").pointer("a1", true).say("a9", "lost", "m3", "z")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "no").Say("a2", "u2", "m2", "y").Pointer("a1", true).Say("a9", "lost", "m3", "z")
 			}},
 		{name: "missing parent on the new branch: stays on it", chain: "u1 a1 u3 a9", fault: "6:missing-parent",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "no").say("a2", "u2", "m2", "y").user("u3", "a1", "new").say("a9", "lost", "m3", "z")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "no").Say("a2", "u2", "m2", "y").User("u3", "a1", "new").Say("a9", "lost", "m3", "z")
 			}},
 		{name: "a cut record still tells its parent", chain: "u1 a1 a9", fault: "6:missing-parent",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "no").say("a2", "u2", "m2", "y").
-					raw(`{"parentUuid":"a1","isSidechain":false,"type":"user","message":{"role":"us`).say("a9", "u3", "m3", "z")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "no").Say("a2", "u2", "m2", "y").
+					Raw(`{"parentUuid":"a1","isSidechain":false,"type":"user","message":{"role":"us`).Say("a9", "u3", "m3", "z")
 			}},
 		{name: "an entry that is its own parent is bridged", chain: "u1 a1 u2 a2", fault: "3:cycle",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "u2", "self").say("a2", "u2", "m2", "y")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "u2", "self").Say("a2", "u2", "m2", "y")
 			}},
 		{name: "a cycle of two ends", chain: "b a", fault: "1:cycle",
-			build: func(s *story) { s.user("b", "a", "one").user("a", "b", "two").pointer("a", true) }},
+			build: func(s *loggen.Story) { s.User("b", "a", "one").User("a", "b", "two").Pointer("a", true) }},
 		{name: "of two entries with one uuid the first counts", chain: "u1 a1",
-			build: func(s *story) { s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u1", "a1", "again") }},
+			build: func(s *loggen.Story) { s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u1", "a1", "again") }},
 		{name: "boundary with summary starts the chain", chain: "b s u2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").boundary("b", "a1", transcript.Boundary{}).summary("s", "b").user("u2", "s", "on")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b", "a1", transcript.Boundary{}).Summary("s", "b").User("u2", "s", "on")
 			}},
 		{name: "boundary without summary changes nothing", chain: "u1 a1 b", fault: "3:inert-boundary",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").boundary("b", "a1", transcript.Boundary{})
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b", "a1", transcript.Boundary{})
 			}},
 		{name: "summary line lost: the boundary is inert, later turns stay", chain: "u1 a1 b u2", fault: "4:missing-parent 3:inert-boundary",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").boundary("b", "a1", transcript.Boundary{}).user("u2", "s", "on")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b", "a1", transcript.Boundary{}).User("u2", "s", "on")
 			}},
 		{name: "boundary line lost: the summary stands for it", chain: "s u2", fault: "3:missing-parent",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").summary("s", "b").user("u2", "s", "on")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Summary("s", "b").User("u2", "s", "on")
 			}},
 		{name: "undone boundary: the old turns come back, later ones stay", chain: "u1 a1 b s u2 x",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").boundary("b", "a1", transcript.Boundary{}).summary("s", "b").user("u2", "s", "on").undo("x", "u2", "b")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b", "a1", transcript.Boundary{}).Summary("s", "b").User("u2", "s", "on").Undo("x", "u2", "b")
 			}},
 		{name: "kept messages by uuid", chain: "b s", kept: "u2 a2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "more").say("a2", "u2", "m2", "y").
-					boundary("b", "a2", transcript.Boundary{PreservedMessages: &transcript.PreservedMessages{AnchorUUID: "s", UUIDs: []string{"u2", "a2"}}}).summary("s", "b")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "more").Say("a2", "u2", "m2", "y").
+					Boundary("b", "a2", transcript.Boundary{PreservedMessages: &transcript.PreservedMessages{AnchorUUID: "s", UUIDs: []string{"u2", "a2"}}}).Summary("s", "b")
 			}},
 		{name: "kept segment of the reference", chain: "b s", kept: "u2 a2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").say("a1", "u1", "m1", "x").user("u2", "a1", "more").say("a2", "u2", "m2", "y").
-					raw(`{"parentUuid":null,"logicalParentUuid":"a2","sessionId":"s1","type":"system","subtype":"compact_boundary","uuid":"b","compactMetadata":{"trigger":"auto","preTokens":5.5,"preservedSegment":{"headUuid":"u2","anchorUuid":"s","tailUuid":"a2"}}}`).summary("s", "b")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "more").Say("a2", "u2", "m2", "y").
+					Raw(`{"parentUuid":null,"logicalParentUuid":"a2","sessionId":"s1","type":"system","subtype":"compact_boundary","uuid":"b","compactMetadata":{"trigger":"auto","preTokens":5.5,"preservedSegment":{"headUuid":"u2","anchorUuid":"s","tailUuid":"a2"}}}`).Summary("s", "b")
 			}},
 		{name: "sidechain entries of old versions are no part of it", chain: "u1 a1 u2",
-			build: func(s *story) {
-				s.user("u1", "", "hi").call("a1", "u1", "m1", "x")
-				st := s.stamp("side")
+			build: func(s *loggen.Story) {
+				s.User("u1", "", "hi").Call("a1", "u1", "m1", "x")
+				st := s.Stamp("side")
 				st.Sidechain = true
-				s.add(st.User("", message.User("sub-agent"))).user("u2", "a1", "on")
+				s.Add(st.User("", message.User("sub-agent"))).User("u2", "a1", "on")
 			}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s := newStory(t)
+			s := loggen.NewStory()
 			row.build(s)
-			l := s.log()
+			l := readBytes(t, s.Bytes())
 			tip := l.Tip()
 			if tip == nil {
 				t.Fatal("no tip")
@@ -272,10 +187,10 @@ func TestChain(t *testing.T) {
 
 // TestHistory: what was said before a compaction stands before it.
 func TestHistory(t *testing.T) {
-	s := newStory(t)
-	s.user("u1", "", "hi").say("a1", "u1", "m1", "x").boundary("b1", "a1", transcript.Boundary{}).summary("s1", "b1").
-		user("u2", "s1", "on").say("a2", "u2", "m2", "y").boundary("b2", "gone", transcript.Boundary{}).summary("s2", "b2").user("u3", "s2", "more")
-	l := s.log()
+	s := loggen.NewStory()
+	s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b1", "a1", transcript.Boundary{}).Summary("s1", "b1").
+		User("u2", "s1", "on").Say("a2", "u2", "m2", "y").Boundary("b2", "gone", transcript.Boundary{}).Summary("s2", "b2").User("u3", "s2", "more")
+	l := readBytes(t, s.Bytes())
 	if got, want := names(l.History(l.Tip()).Entries), "u1 a1 b1 s1 u2 a2 b2 s2 u3"; got != want {
 		t.Errorf("history %q, want %q", got, want)
 	}
@@ -284,9 +199,9 @@ func TestHistory(t *testing.T) {
 // TestDamage: T-10, anthropics/claude-code#49876, #50347, #81843. The rest of a
 // damaged file is read and the fault is said with its line.
 func TestDamage(t *testing.T) {
-	s := newStory(t)
-	s.user("u1", "", "one").say("a1", "u1", "m1", "two").user("u2", "a1", "three").say("a2", "u2", "m2", "four")
-	l1, l2, l3, l4 := s.lines[0], s.lines[1], s.lines[2], s.lines[3]
+	s := loggen.NewStory()
+	s.User("u1", "", "one").Say("a1", "u1", "m1", "two").User("u2", "a1", "three").Say("a2", "u2", "m2", "four")
+	l1, l2, l3, l4 := s.Lines[0], s.Lines[1], s.Lines[2], s.Lines[3]
 	cut := l2[:60]
 	rows := []struct{ name, data, uuids, faults string }{
 		{"whole", l1 + "\n" + l2 + "\n", "u1 a1", ""},
@@ -339,19 +254,19 @@ func TestDamage(t *testing.T) {
 
 // TestCheck: `check` names what reading survives in silence too.
 func TestCheck(t *testing.T) {
-	s := newStory(t)
-	s.user("u1", "", "one").
-		raw(`{"parentUuid":"u1","sessionId":"s1","type":"assistant","uuid":"a1","message":"error"}`).
-		raw(`{"parentUuid":"a1","sessionId":"s1","type":"user","uuid":"u2","message":{"role":"user"}}`).
-		raw(`{"silly":"this"}`).
-		raw(`{"parentUuid":"u2","sessionId":"s1","type":"user","uuid":"u3","message":{"role":"user","content":"\ud99c"}}`).
-		raw("{\"parentUuid\":\"u3\",\"sessionId\":\"s1\",\"type\":\"user\",\"uuid\":\"u4\",\"message\":{\"role\":\"user\",\"content\":\"\xff\"}}").
-		raw(`{"parentUuid":"u5","sessionId":"s1","type":"user","uuid":"u5","message":{"role":"user","content":"x"}}`).
-		raw(`{"parentUuid":"gone","sessionId":"s1","type":"user","uuid":"u6","message":{"role":"user","content":"x"}}`).
-		raw(`{"parentUuid":"u8","sessionId":"s1","type":"user","uuid":"u7","message":{"role":"user","content":"x"}}`).
-		raw(`{"parentUuid":"u7","sessionId":"s1","type":"user","uuid":"u8","message":{"role":"user","content":"x"}}`).
-		raw(`{"parentUuid":"u8","sessionId":"s1","type":"user","message":{"role":"user","content":tru}}`)
-	fs, err := s.log().Check(context.Background(), nil)
+	s := loggen.NewStory()
+	s.User("u1", "", "one").
+		Raw(`{"parentUuid":"u1","sessionId":"s1","type":"assistant","uuid":"a1","message":"error"}`).
+		Raw(`{"parentUuid":"a1","sessionId":"s1","type":"user","uuid":"u2","message":{"role":"user"}}`).
+		Raw(`{"silly":"this"}`).
+		Raw(`{"parentUuid":"u2","sessionId":"s1","type":"user","uuid":"u3","message":{"role":"user","content":"\ud99c"}}`).
+		Raw("{\"parentUuid\":\"u3\",\"sessionId\":\"s1\",\"type\":\"user\",\"uuid\":\"u4\",\"message\":{\"role\":\"user\",\"content\":\"\xff\"}}").
+		Raw(`{"parentUuid":"u5","sessionId":"s1","type":"user","uuid":"u5","message":{"role":"user","content":"x"}}`).
+		Raw(`{"parentUuid":"gone","sessionId":"s1","type":"user","uuid":"u6","message":{"role":"user","content":"x"}}`).
+		Raw(`{"parentUuid":"u8","sessionId":"s1","type":"user","uuid":"u7","message":{"role":"user","content":"x"}}`).
+		Raw(`{"parentUuid":"u7","sessionId":"s1","type":"user","uuid":"u8","message":{"role":"user","content":"x"}}`).
+		Raw(`{"parentUuid":"u8","sessionId":"s1","type":"user","message":{"role":"user","content":tru}}`)
+	fs, err := readBytes(t, s.Bytes()).Check(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,11 +162,11 @@ func readAll(t *rapid.T, b []byte, opt transcript.ReadOptions) *transcript.Log {
 // FuzzRead: no file crashes the reader, makes it loop, or makes it lose a sound
 // line behind a damaged one (T-10).
 func FuzzRead(f *testing.F) {
-	s := newStory(f)
-	s.user("u1", "", "one").call("a1", "u1", "m1", "x").result("r1", "a1", "x")
-	f.Add(s.bytes())
+	s := loggen.NewStory()
+	s.User("u1", "", "one").Call("a1", "u1", "m1", "x").Result("r1", "a1", "x")
+	f.Add(s.Bytes())
 	f.Add([]byte("\xEF\xBB\xBF{\"type\":\"user\"}\r\n\x00\x00{\"a\":\n"))
-	f.Add([]byte(s.lines[0][:50] + s.lines[1] + "\n" + s.lines[0][50:]))
+	f.Add([]byte(s.Lines[0][:50] + s.Lines[1] + "\n" + s.Lines[0][50:]))
 	f.Add([]byte(`{"type":"user","uuid":"a","parentUuid":"a","message":{"content":[{"type":"tool_use","id":"\ud99c"}]}}`))
 	sound := `{"parentUuid":null,"sessionId":"zz","type":"user","message":{"role":"user","content":"sound"},"uuid":"sound-1"}`
 	f.Fuzz(func(t *testing.T, data []byte) {

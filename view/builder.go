@@ -16,6 +16,7 @@ type builder struct {
 	edits  *edits
 	seq    int // entries taken so far
 	leaf   string
+	side   bool // the log of a sub-agent
 	bound  *transcript.Entry
 
 	groups  []*group
@@ -65,7 +66,7 @@ func newBuilder(in Input) *builder {
 		b.take(e)
 	}
 	if n := len(in.Chain.Entries); n > 0 {
-		b.leaf = in.Chain.Entries[n-1].UUID
+		b.leaf, b.side = in.Chain.Entries[n-1].UUID, in.Chain.Entries[n-1].Sidechain
 	}
 	return b
 }
@@ -291,7 +292,7 @@ func (b *builder) attachment(e *transcript.Entry, pos int) {
 
 // extends reports whether e can be taken without changing what stands before.
 func (b *builder) extends(e *transcript.Entry, leaf string) bool {
-	if e.IsChain() && (e.ParentUUID != leaf || e.Sidechain) {
+	if e.IsChain() && (e.ParentUUID != leaf || leaf != "" && e.Sidechain != b.side) {
 		return false
 	}
 	switch e.Type {
@@ -320,7 +321,7 @@ func (b *builder) extend(e *transcript.Entry) {
 		b.replace(e)
 	case e.IsChain():
 		b.take(e)
-		b.leaf = e.UUID
+		b.leaf, b.side = e.UUID, e.Sidechain
 		if e.Subtype == transcript.SubFrame {
 			if f, err := e.Frame(); err == nil {
 				b.edits.frame = &f

@@ -149,10 +149,10 @@ func (b *builder) results(g *group, parts []piece) []Block {
 
 // shown applies to a result what the log says about it.
 func (b *builder) shown(r Block, call piece) Block {
-	content, changed := r.Content, r.ToolUseID != call.ID
-	if text, ok := b.facts.Replaced[call.native]; ok {
-		content, changed = []message.Block{message.Text(text)}, true
+	if text, ok := b.replaced(call); ok {
+		r.Block, r.Made = message.ReplaceText(r.Block, text), true
 	}
+	content, changed := r.Content, r.ToolUseID != call.ID
 	if mark, ok := b.edits.cleared[call.native]; ok {
 		if mark == "" {
 			mark = b.render.cleared
@@ -163,4 +163,14 @@ func (b *builder) shown(r Block, call piece) Block {
 		r.Block, r.Made = message.ToolResult(call.ID, r.IsError, content...), true
 	}
 	return r
+}
+
+// replaced returns the decision about a call's result. Decisions name calls as the
+// log or as the request has them; both differ only in foreign logs.
+func (b *builder) replaced(call piece) (string, bool) {
+	if text, ok := b.facts.Replaced[call.native]; ok {
+		return text, true
+	}
+	text, ok := b.facts.Replaced[call.ID]
+	return text, ok
 }

@@ -38,6 +38,9 @@ func FactsOf(l *transcript.Log) *Facts {
 	return f
 }
 
+// kindToolResult is the one kind of replacement that concerns results.
+const kindToolResult = "tool-result"
+
 // Add takes note of e if it is such a side entry, and reports whether that
 // changed anything.
 func (f *Facts) Add(e *transcript.Entry) bool {
@@ -50,7 +53,7 @@ func (f *Facts) Add(e *transcript.Entry) bool {
 	}
 	changed := false
 	for _, r := range rs {
-		if _, ok := f.Replaced[r.ToolUseID]; ok || r.ToolUseID == "" {
+		if _, ok := f.Replaced[r.ToolUseID]; ok || r.ToolUseID == "" || r.Kind != kindToolResult {
 			continue
 		}
 		if f.Replaced == nil {

@@ -223,46 +223,7 @@ func (d *Decisions) Apply(b message.Block) message.Block {
 	if !ok || b.Type != message.TypeToolResult {
 		return b
 	}
-	return Replace(b, rep)
-}
-
-// Replace returns the tool result b with its text replaced by s.
-func Replace(b message.Block, s string) message.Block {
-	var content []message.Block
-	done := !slices.ContainsFunc(b.Content, isText)
-	if done {
-		content = append(content, message.Text(s))
-	}
-	for _, c := range b.Content {
-		switch {
-		case !isText(c):
-			content = append(content, c)
-		case !done:
-			content, done = append(content, message.Text(s)), true
-		}
-	}
-	value := message.AppendString(nil, s)
-	if len(content) > 1 {
-		value = message.AppendBlocks(nil, content)
-	}
-	raw, err := transcript.Splice(b.Raw, "content", value)
-	if err == nil {
-		if out, err := message.ParseBlock(raw); err == nil {
-			return out
-		}
-	}
-	return message.ToolResult(b.ToolUseID, b.IsError, content...)
-}
-
-// isText reports whether a block inside a result is text for the purpose of a file: all but what a text cannot stand for.
-func isText(b message.Block) bool {
-	switch b.Type {
-	case message.TypeImage, "tool_reference":
-		return false
-	case message.TypeDocument:
-		return b.Source != nil && (b.Source.Type == "text" || b.Source.Type == "content")
-	}
-	return true
+	return message.ReplaceText(b, rep)
 }
 
 // contentText is the text of a result: that of its text blocks, and the JSON of others that are text, one after the other in lines.
@@ -272,7 +233,7 @@ func contentText(b message.Block) string {
 	}
 	var s strings.Builder
 	for _, c := range b.Content {
-		if !isText(c) {
+		if !message.IsText(c) {
 			continue
 		}
 		if t := s.String(); t != "" && !strings.HasSuffix(t, "\n") {
