@@ -157,8 +157,6 @@ func (c *cache) save(whole bool) {
 	}
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // write replaces one cache file. What goes wrong is not told: nobody misses it.
 func (c *cache) write(dir string, records map[string]cacheRecord) {
 	b := bytes.Clone(cacheMagic())
@@ -170,7 +168,7 @@ func (c *cache) write(dir string, records map[string]cacheRecord) {
 		b = binary.AppendUvarint(b, r.inode)
 		b = appendString(b, string(r.blob))
 	}
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	if c.fs.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
@@ -212,7 +210,7 @@ func parseCache(data []byte, dir string) map[string]cacheRecord {
 		return nil
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	if crc32.ChecksumIEEE(body) != sum {
 		return nil
 	}
 	d := decoder{b: body[len(magic):]}

@@ -33,6 +33,9 @@ func (e *NotFoundError) Error() string {
 	if len(e.Elsewhere) > 0 {
 		return fmt.Sprintf("no session %q in this project, but %d in others", e.Ref, len(e.Elsewhere))
 	}
+	if strings.HasSuffix(e.Ref, logSuffix) {
+		return fmt.Sprintf("no file %q", e.Ref)
+	}
 	return fmt.Sprintf("no session %q", e.Ref)
 }
 

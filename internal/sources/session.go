@@ -104,10 +104,7 @@ type Skipped struct {
 
 func (s Skipped) Error() string { return fmt.Sprintf("%s: %v", s.Path, s.Err) }
 
-var (
-	errNotFile = errors.New("not a regular file")
-	errNotDir  = errors.New("not a directory")
-)
+var errNotFile = errors.New("not a regular file")
 
 // stat describes the log at path, following links. It never opens anything: a
 // pipe of that name would block.
