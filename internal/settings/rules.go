@@ -279,14 +279,14 @@ func ruleFor(key []string) (r Rule, known bool) {
 // ruleIndex makes the table quick to ask: it is asked for every member of every
 // file.
 type ruleIndex struct {
-	plain    map[string]int  // joined patterns without stars → row
-	patterns []int           // rows that must be matched
-	listed   map[string]bool // joined groups that have rows for their members
+	plain    map[string]int   // joined patterns without stars → row
+	patterns map[string][]int // first segment → rows that must be matched
+	listed   map[string]bool  // joined groups that have rows for their members
 }
 
 // index is made when it is first needed, not when the program starts.
 var index = sync.OnceValue(func() ruleIndex {
-	x := ruleIndex{plain: map[string]int{}, listed: map[string]bool{}}
+	x := ruleIndex{plain: map[string]int{}, patterns: map[string][]int{}, listed: map[string]bool{}}
 	for i, r := range rules {
 		plain := true
 		for _, seg := range r.Pattern {
@@ -295,7 +295,7 @@ var index = sync.OnceValue(func() ruleIndex {
 		if plain {
 			x.plain[indexKey(r.Pattern)] = i
 		} else {
-			x.patterns = append(x.patterns, i)
+			x.patterns[r.Pattern[0]] = append(x.patterns[r.Pattern[0]], i)
 		}
 		x.listed[indexKey(r.Pattern[:len(r.Pattern)-1])] = true
 	}
@@ -312,9 +312,11 @@ func exactRule(key []string) (Rule, bool) {
 		return rules[i], true
 	}
 	best, score := -1, -1
-	for _, i := range x.patterns {
-		if s := rules[i].match(key); s > score {
-			best, score = i, s
+	for _, first := range []string{key[0], "**"} {
+		for _, i := range x.patterns[first] {
+			if s := rules[i].match(key); s > score {
+				best, score = i, s
+			}
 		}
 	}
 	if best < 0 {

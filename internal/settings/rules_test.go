@@ -185,6 +185,9 @@ func TestRuleTable(t *testing.T) {
 			t.Errorf("%s stands there twice", p)
 		}
 		patterns[p] = true
+		if len(r.Pattern) > 1 && r.Pattern[0] != "**" && (strings.Contains(r.Pattern[0], "*") || isUpper(r.Pattern[0])) {
+			t.Errorf("%s: the first segment is looked up as it stands", p)
+		}
 		if (r.From != Anywhere) != (r.Reason != "") {
 			t.Errorf("%s: reason %q", p, r.Reason)
 		}
