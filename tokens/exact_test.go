@@ -58,7 +58,7 @@ func TestExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks = append(chunks, tokenfit.Generated(90)...)
+	chunks = append(chunks, tokenfit.GeneratedHeld(90)...)
 	errs := map[string][]float64{}
 	other := 0
 	for _, c := range chunks {

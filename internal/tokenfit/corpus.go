@@ -27,12 +27,21 @@ type Chunk struct {
 }
 
 // Generated returns per chunks of every generator; every third is held out.
-func Generated(per int) []Chunk {
+func Generated(per int) []Chunk { return generated(per, false) }
+
+// GeneratedHeld returns those of [Generated] that are held out, without making the others.
+func GeneratedHeld(per int) []Chunk { return generated(per, true) }
+
+func generated(per int, heldOnly bool) []Chunk {
 	var out []Chunk
 	for g, gen := range generators {
 		for i := range per {
+			held := i%3 == 2
+			if heldOnly && !held {
+				continue
+			}
 			r := rng(uint64(g)<<32 | uint64(i) + 1)
-			out = append(out, Chunk{Kind: gen.kind, Source: fmt.Sprintf("%s/%d", gen.kind, i), Text: clip(gen.make(&r, ChunkSize), ChunkSize), Held: i%3 == 2})
+			out = append(out, Chunk{Kind: gen.kind, Source: fmt.Sprintf("%s/%d", gen.kind, i), Text: clip(gen.make(&r, ChunkSize), ChunkSize), Held: held})
 		}
 	}
 	return out
@@ -77,12 +86,13 @@ var installed = []struct {
 // it reads only the files it takes.
 // Files of one folder are either all fitted or all held out.
 func Installed(goroot string, per int) ([]Chunk, error) {
+	everything, err := walk(goroot)
+	if err != nil {
+		return nil, err
+	}
 	var out []Chunk
 	for _, k := range installed {
-		files, err := find(goroot, k.dirs, k.ext)
-		if err != nil {
-			return nil, err
-		}
+		files := below(everything, k.dirs, k.ext)
 		got := 0
 		step := max(1, len(files)*2/(per*3))
 		for i := step / 2; i < len(files) && got < per; i += step {
@@ -106,11 +116,12 @@ func Goroot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-func find(goroot string, dirs []string, ext string) ([]string, error) {
+// walk lists the files below the folders that [installed] names, sorted.
+func walk(goroot string) ([]string, error) {
 	var files []string
-	for _, dir := range dirs {
-		err := filepath.WalkDir(filepath.Join(goroot, filepath.FromSlash(dir)), func(name string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ext) {
+	for _, dir := range []string{"api", "doc", "lib", "misc", "src", "test"} {
+		err := filepath.WalkDir(filepath.Join(goroot, dir), func(name string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
 				rel, _ := filepath.Rel(goroot, name)
 				files = append(files, filepath.ToSlash(rel))
 			}
@@ -122,6 +133,20 @@ func find(goroot string, dirs []string, ext string) ([]string, error) {
 	}
 	sort.Strings(files)
 	return files, nil
+}
+
+// below keeps the files with an extension that lie below one of the folders.
+func below(files, dirs []string, ext string) []string {
+	var out []string
+	for _, name := range files {
+		for _, dir := range dirs {
+			if strings.HasSuffix(name, ext) && strings.HasPrefix(name, dir+"/") {
+				out = append(out, name)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // cut returns up to parts chunks of a file: where its name's hash says when it is one, else from the start on.

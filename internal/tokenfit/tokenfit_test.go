@@ -24,6 +24,11 @@ func TestGenerated(t *testing.T) {
 			held++
 		}
 	}
+	for i, c := range GeneratedHeld(6) {
+		if c != a[i*3+2] {
+			t.Errorf("%s differs when only held-out chunks are made", c.Source)
+		}
+	}
 	if held != len(a)/3 {
 		t.Errorf("%d of %d held out", held, len(a))
 	}
