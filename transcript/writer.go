@@ -38,6 +38,9 @@ const maxBackoff = 5 * time.Second
 // are a few KiB, and a process may hold thousands of writers.
 const keepBuffer = 1 << 20
 
+// keepQueue is the longest queue, in entries, whose memory is kept.
+const keepQueue = 4096
+
 // maxRetract is the reference's limit for splicing the tail of a log (T-3).
 const maxRetract = 50 << 20
 
@@ -133,6 +136,7 @@ type Writer struct {
 	started  bool     // a message was appended
 	pending  []queued // what came before it
 	queue    []queued // not yet in the file, in order
+	store    []queued // the empty slice at the start of queue's array
 	bytes    int64    // of queue, newlines included
 	group    uint64   // the last group given out
 	enqueued uint64   // entries that went through the queue so far
@@ -348,7 +352,10 @@ func (w *Writer) enqueueLocked(qs ...queued) {
 	for _, q := range qs {
 		w.bytes += q.size()
 	}
-	w.queue = append(w.queue, qs...)
+	before := cap(w.queue)
+	if w.queue = append(w.queue, qs...); cap(w.queue) != before {
+		w.store = w.queue[:0]
+	}
 	w.enqueued += uint64(len(qs))
 }
 
@@ -373,16 +380,18 @@ func (w *Writer) arm(d time.Duration) {
 }
 
 // tick drains the queue from the timer's goroutine. Its error went to Warn; the
-// next attempt is armed.
+// next attempt is armed. The timer counts as armed until the disk is free, so
+// that a disk that hangs gathers no goroutines.
 func (w *Writer) tick() {
+	w.io <- struct{}{}
 	w.mu.Lock()
 	w.stop = nil
-	target, closing := w.enqueued, w.state != writerOpen
+	target, closed := w.enqueued, w.state == writerClosed
 	w.mu.Unlock()
-	if closing {
+	if closed {
+		<-w.io
 		return
 	}
-	w.io <- struct{}{}
 	_ = w.settle(w.disk.run(context.Background(), target, false))
 }
 
@@ -408,7 +417,10 @@ func (w *Writer) settle(err error) error {
 	w.mu.Lock()
 	var warn error
 	var moved *finalError
+	var refused *refusedError
 	switch {
+	case errors.As(err, &refused):
+		err = refused.error
 	case err == nil:
 		if cured := w.disk.cured; cured != nil && !w.warned {
 			warn = &WriteError{Path: w.path, Cause: cured}
@@ -473,7 +485,7 @@ func (w *Writer) reach(ctx context.Context, sync bool) error {
 	}
 	w.mu.Unlock()
 	switch {
-	case at >= target:
+	case at >= target && (sync || !w.disk.suspect):
 		<-w.io // somebody else's attempt covered it
 		return nil
 	case closed && final == nil:

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"varve.dev/internal/vfs"
 )
@@ -21,8 +22,8 @@ type disk struct {
 	f       vfs.File    // open for appending; nil before the first write and after a failure
 	info    fs.FileInfo // identifies our file; nil until it was opened or found
 	exists  bool        // the log was there or was made by us
-	created bool        // it was made by us, perhaps its directories too
 	named   bool        // the log's name is durable
+	based   bool        // what was in the log before us is durable
 	checked bool        // the path was seen to lead to our file since the last sync
 
 	end      int64 // size of the file behind what is accepted
@@ -35,6 +36,7 @@ type disk struct {
 
 	failed  *attempt // a write that failed; what of it is in the file is not known yet
 	suspect bool     // a sync failed: the kernel may have dropped what is behind synced
+	barrier bool     // whole lines were cut off: sync before they are appended again elsewhere
 	cut     bool     // bytes of ours behind synced were cut off; old ones may show through
 	cured   error    // what failed and then went well at the second try, to be reported
 	buf     []byte
@@ -149,10 +151,12 @@ func (d *disk) attempt(ctx context.Context, target uint64) error {
 			}
 		}
 	}
-	if d.wantSync {
-		return d.sync()
+	if !d.wantSync {
+		return nil
 	}
-	return nil
+	err := d.sync()
+	d.wantSync = err != nil
+	return err
 }
 
 // batch returns the next entries to write: whole groups up to MaxBatch bytes, at
@@ -188,6 +192,11 @@ func (d *disk) prepare() error {
 			return err
 		}
 	}
+	if !d.based {
+		if err := d.base(); err != nil {
+			return err
+		}
+	}
 	if d.suspect {
 		if err := d.rewrite(); err != nil {
 			return err
@@ -195,6 +204,11 @@ func (d *disk) prepare() error {
 	}
 	if d.failed != nil {
 		if err := d.mend(true); err != nil {
+			return err
+		}
+	}
+	if d.barrier {
+		if err := d.sync(); err != nil {
 			return err
 		}
 	}
@@ -223,9 +237,7 @@ func (d *disk) open() error {
 	case err != nil:
 		return err
 	}
-	if !d.exists {
-		d.exists, d.created = true, true
-	}
+	d.exists = true
 	info, err := f.Stat()
 	if err == nil && d.info != nil && !vfs.SameFile(d.info, info) {
 		err = d.moved("is another file now: something replaced it while this session was writing it")
@@ -234,6 +246,21 @@ func (d *disk) open() error {
 		return errors.Join(err, f.Close())
 	}
 	d.f, d.info, d.checked = f, info, false
+	return nil
+}
+
+// base makes durable what a process before us left in the log, before anything
+// of ours stands behind it. If that fails its bytes may turn into zeros or into
+// half a line, and we cannot write them again: ours then begin on a fresh line.
+func (d *disk) base() error {
+	if d.end > 0 {
+		d.count(func(s *WriterStats) { s.Fsyncs++ })
+		if err := d.f.Sync(); err != nil {
+			d.newline = true
+			return err
+		}
+	}
+	d.based = true
 	return nil
 }
 
@@ -303,7 +330,11 @@ func (d *disk) refused(err error) error {
 
 // write appends a batch with one call.
 func (d *disk) write(batch []queued) error {
-	a := &attempt{buf: d.buf[:0], items: batch, ends: make([]int, len(batch))}
+	size := 1
+	for _, q := range batch {
+		size += len(q.raw) + 1
+	}
+	a := &attempt{buf: slices.Grow(d.buf[:0], size), items: batch, ends: make([]int, len(batch))}
 	if d.newline {
 		a.buf, a.lead = append(a.buf, '\n'), 1
 	}
@@ -373,18 +404,21 @@ func (w *Writer) popped(qs []queued, shown, end int64) {
 		w.bytes -= q.size()
 	}
 	n := len(qs)
-	copy(w.queue, w.queue[n:])
-	clear(w.queue[len(w.queue)-n:])
-	w.queue = w.queue[:len(w.queue)-n]
 	w.written += uint64(n)
 	w.stats.Entries += int64(n)
 	w.stats.Visible += shown
 	w.stats.End = end
+	clear(w.queue[:n])
+	if w.queue = w.queue[n:]; len(w.queue) == 0 {
+		if w.queue = w.store; cap(w.store) > keepQueue {
+			w.queue, w.store = nil, nil
+		}
+	}
 }
 
 // sync makes everything in the file durable and forgets it.
 func (d *disk) sync() error {
-	if d.exists && (len(d.kept) > 0 || !d.named && d.f != nil) {
+	if d.exists && (len(d.kept) > 0 || d.barrier || !d.named && d.f != nil) {
 		if d.f == nil {
 			if err := d.prepare(); err != nil {
 				return err
@@ -399,25 +433,21 @@ func (d *disk) sync() error {
 			return err
 		}
 		d.synced, d.kept, d.keptBytes = d.end, nil, 0
-		d.cut, d.checked = false, false
+		d.cut, d.barrier, d.checked = false, false, false
 	}
-	d.wantSync = false
 	d.w.mu.Lock()
 	defer d.w.mu.Unlock()
 	d.w.durable = d.w.written
 	return nil
 }
 
-// name makes the log's name durable, with the directories when they may be new.
+// name makes the log's name durable, with its directories: also of a log that
+// was found, since the process that made it may have died before its first sync.
 func (d *disk) name() error {
 	if d.named {
 		return nil
 	}
-	dir, syncName := filepath.Dir(d.w.path), d.w.opt.FS.SyncDir
-	if d.created {
-		syncName = func(dir string) error { return vfs.SyncTree(d.w.opt.FS, dir) }
-	}
-	if err := syncName(dir); err != nil {
+	if err := vfs.SyncTree(d.w.opt.FS, filepath.Dir(d.w.path)); err != nil {
 		return fmt.Errorf("sync the directory of the log: %w", err)
 	}
 	d.named = true

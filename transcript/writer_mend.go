@@ -176,6 +176,9 @@ func (d *disk) rewriteTo(g vfs.File) error {
 		}
 		at, block = at+int64(len(block)), block[:0]
 	}
+	if d.cut { // the failed sync may have lost the cut as well
+		return g.Truncate(d.end)
+	}
 	return nil
 }
 

@@ -13,37 +13,55 @@ import (
 // a later entry descends from it, and when more than 50 MiB would have to be
 // moved, the reference's limit. Varve itself never takes an entry back.
 //
-// It waits while another call is using the disk.
+// It waits while another call is using the disk. Trouble in appending the later
+// lines again is Warn's and the next Sync's business: the entry is gone then.
 func (w *Writer) Retract(uuid string) error {
 	if uuid == "" {
 		return fmt.Errorf("entry without uuid: %w", ErrAcknowledged)
 	}
 	w.io <- struct{}{}
-	if err := w.finalErr(); err != nil {
-		<-w.io
-		return err
+	done, err := w.retract(uuid)
+	if err = w.settle(err); done {
+		return nil
 	}
-	if w.disk.failed != nil { // what of the queue is in the file must be known
-		if err := w.disk.prepare(); err != nil {
-			return w.settle(err)
+	return err
+}
+
+// retract does the work of Retract while it holds the disk. Refusals are
+// refusedError, which says nothing about the disk.
+func (w *Writer) retract(uuid string) (done bool, err error) {
+	if final := w.finalErr(); final != nil {
+		return false, final
+	}
+	d := &w.disk
+	if d.failed == nil {
+		if done, err := w.unqueue(uuid); done || err != nil {
+			return done, err
 		}
 	}
-	found, err := w.unqueue(uuid)
-	if found || err != nil {
-		<-w.io
-		return err
+	if d.failed != nil || len(d.kept) > 0 {
+		// What is in the file must be known before a part of it can be cut off.
+		if err := d.prepare(); err != nil {
+			return false, err
+		}
+		if done, err := w.unqueue(uuid); done || err != nil {
+			return done, err
+		}
 	}
-	at := slices.IndexFunc(w.disk.kept, func(c chunk) bool { return c.e != nil && c.e.UUID == uuid })
+	at := slices.IndexFunc(d.kept, func(c chunk) bool { return c.e != nil && c.e.UUID == uuid })
 	if at < 0 {
-		<-w.io
-		return fmt.Errorf("entry %s: %w", uuid, ErrAcknowledged)
+		return false, &refusedError{fmt.Errorf("entry %s: %w", uuid, ErrAcknowledged)}
 	}
-	if moved := w.disk.end - w.disk.kept[at].off; moved > maxRetract {
-		<-w.io
-		return fmt.Errorf("entry %s: %d bytes follow it, more than may be moved (%d); append a new entry instead", uuid, moved, maxRetract)
+	if moved := d.end - d.kept[at].off; moved > maxRetract {
+		return false, &refusedError{fmt.Errorf("entry %s: %d bytes follow it, more than may be moved (%d); append a new entry instead", uuid, moved, maxRetract)}
 	}
-	return w.settle(w.disk.splice(at))
+	return d.splice(at)
 }
+
+// refusedError is an error of a call that is no trouble of the disk.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
 
 // unqueue takes an entry out of the queue, or reports why not.
 func (w *Writer) unqueue(uuid string) (bool, error) {
@@ -53,7 +71,7 @@ func (w *Writer) unqueue(uuid string) (bool, error) {
 	child := func(q queued) bool { return q.e.ParentUUID == uuid }
 	if slices.ContainsFunc(w.queue, child) || slices.ContainsFunc(w.pending, child) ||
 		slices.ContainsFunc(w.disk.kept, func(c chunk) bool { return c.e != nil && c.e.ParentUUID == uuid }) {
-		return false, fmt.Errorf("entry %s: %w", uuid, ErrHasChildren)
+		return false, &refusedError{fmt.Errorf("entry %s: %w", uuid, ErrHasChildren)}
 	}
 	if i := slices.IndexFunc(w.pending, is); i >= 0 {
 		w.meta.retract(w.pending[i].e)
@@ -64,6 +82,9 @@ func (w *Writer) unqueue(uuid string) (bool, error) {
 	if i < 0 {
 		return false, nil
 	}
+	// What was cut off holds lines that now get another place: should a power
+	// loss undo the cut, they must not be there twice.
+	w.disk.barrier = w.disk.barrier || w.disk.cut
 	w.meta.retract(w.queue[i].e)
 	w.bytes -= w.queue[i].size()
 	w.queue = slices.Delete(w.queue, i, i+1)
@@ -81,33 +102,31 @@ func (w *Writer) unstart() {
 	}
 	w.started = false
 	w.enqueued -= uint64(len(w.queue))
-	w.pending, w.queue, w.bytes = append(w.queue, w.pending...), nil, 0
+	w.pending, w.queue, w.store, w.bytes = append(w.queue, w.pending...), nil, nil, 0
 	unregister(w)
 }
 
 // splice cuts the file before a kept entry and puts the ones behind it back at
-// the head of the queue, which is then written.
-func (d *disk) splice(at int) error {
-	if err := d.prepare(); err != nil {
-		return err
-	}
+// the head of the queue, which is then written. It reports whether the entry is
+// gone, whatever happens to the others. The disk is prepared.
+func (d *disk) splice(at int) (gone bool, err error) {
 	c := d.kept[at]
 	if err := d.truncate(c.off); err != nil {
-		return err
+		return false, err
 	}
-	d.cut = true
+	d.cut, d.barrier = true, true
 	var back []queued
 	for _, later := range d.kept[at+1:] {
 		if later.e != nil {
 			back = append(back, queued{later.e, later.raw, later.group})
 		}
 	}
-	for _, gone := range d.kept[at:] {
-		d.keptBytes -= gone.size()
+	for _, out := range d.kept[at:] {
+		d.keptBytes -= out.size()
 	}
 	d.kept, d.end, d.newline = d.kept[:at], c.off, false
 	d.w.requeue(c.e, back, d.end)
-	return d.attempt(context.Background(), d.w.target())
+	return true, d.attempt(context.Background(), d.w.target())
 }
 
 // requeue puts entries back at the head of the queue after one before them was
@@ -120,6 +139,7 @@ func (w *Writer) requeue(gone *Entry, back []queued, end int64) {
 		w.bytes += q.size()
 	}
 	w.queue = append(back, w.queue...)
+	w.store = w.queue[:0]
 	w.enqueued--
 	w.written -= uint64(len(back)) + 1
 	w.stats.Entries -= int64(len(back)) + 1

@@ -19,6 +19,9 @@ const (
 	// sectors; what lies between kept sectors reads as zeros, and the file may
 	// have its full size without its bytes.
 	Scatter
+	// Seen keeps everything as reads see it now: not a crash but a copy without
+	// faults in which all is durable.
+	Seen
 )
 
 // sector is the unit a disk writes as a whole: 512 bytes, the smallest still
@@ -72,6 +75,8 @@ func (c *crash) choose(ops []dirOp) []dirOp {
 			}
 		}
 		return out
+	case Seen:
+		return ops
 	default:
 		return nil
 	}
@@ -102,6 +107,8 @@ func (c *crash) copy(n *node, view func(*node) map[string]*node) *node {
 func (c *crash) bytes(n *node) []byte {
 	b := slices.Clone(n.durable)
 	switch c.opt.Mode {
+	case Seen:
+		b = slices.Clone(n.data)
 	case Prefix:
 		whole := c.rnd.IntN(len(n.ops) + 1)
 		for _, op := range n.ops[:whole] {

@@ -102,6 +102,9 @@ func TestSeededCrashes(t *testing.T) {
 	if !holes || !zeroTail {
 		t.Errorf("scatter made holes: %v, zero tails: %v", holes, zeroTail)
 	}
+	if got := after(t, f, "/x", Options{Mode: Seen}); len(got) != len(big)+10 {
+		t.Errorf("Seen shows %d bytes", len(got))
+	}
 	if got, err := vfs.ReadFile(f, "/x"); err != nil || len(got) != len(big)+10 {
 		t.Errorf("the original changed: %d bytes, %v", len(got), err)
 	}
