@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +57,9 @@ type Engine struct {
 	facts *view.Facts
 	view  *view.View
 	plain []message.Message // view.Messages as they are sent; shared with requests, never changed in place
+
+	clean    int    // messages from the start of the view that can be sent as they are
+	cleanFor string // to this provider
 
 	frame   Frame
 	stale   bool
@@ -135,7 +140,7 @@ func (e *Engine) rebuild() {
 		chain = e.log.Chain(tip)
 	}
 	e.view = view.Of(view.Input{Chain: chain, Facts: e.facts})
-	e.plain = e.view.Plain()
+	e.plain, e.clean = e.view.Plain(), 0
 	e.remeasure(chain)
 }
 
@@ -215,20 +220,39 @@ func (e *Engine) add(entries ...*transcript.Entry) error {
 		return nil
 	}
 	from := e.view.Changed
-	fresh := make([]message.Message, 0, len(e.view.Messages)-from)
-	for i := from; i < len(e.view.Messages); i++ {
-		fresh = append(fresh, e.view.Messages[i].Plain())
+	for from < before && from < len(e.view.Messages) && sameBlocks(&e.plain[from], &e.view.Messages[from]) {
+		from++ // written anew by the view, and the same
 	}
+	e.clean = min(e.clean, from)
 	if from < before {
 		// A message that a request holds grows: the request keeps the old array.
-		e.plain = append(e.plain[:from:from], fresh...)
-	} else {
-		e.plain = append(e.plain, fresh...)
+		e.plain = slices.Clone(e.plain[:from])
+	}
+	for i := from; i < len(e.view.Messages); i++ {
+		e.plain = append(e.plain, e.view.Messages[i].Plain())
 	}
 	for _, x := range entries {
 		e.measure(x)
 	}
 	return nil
+}
+
+// sameBlocks reports whether m holds exactly the blocks of v.
+func sameBlocks(m *message.Message, v *view.Message) bool {
+	if m.Role != v.Role || m.ID != v.ID || len(m.Content) != len(v.Blocks) {
+		return false
+	}
+	for i := range m.Content {
+		if !sameRaw(m.Content[i].Raw, v.Blocks[i].Raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameRaw compares bytes, which mostly are the same piece of memory.
+func sameRaw(x, y []byte) bool {
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || bytes.Equal(x, y))
 }
 
 // measure takes the size of one appended entry.

@@ -307,27 +307,39 @@ func hasReasoning(m view.Message) bool {
 // of another provider, and on Anthropic's API reasoning without signature. It
 // stays in the log and is there again after switching back.
 func (e *Engine) sendable() *view.View {
-	signed := e.frame.Provider == "anthropic"
-	drop := func(m view.Message) bool {
-		if m.Role != message.RoleAssistant || !hasReasoning(m) {
-			return false
-		}
-		return !sameProvider(m.From, e.frame.Provider) || signed && slices.ContainsFunc(m.Blocks, func(b view.Block) bool {
-			return b.Type == message.TypeThinking && b.Signature == ""
-		})
+	if e.cleanFor != e.frame.Provider {
+		e.clean, e.cleanFor = 0, e.frame.Provider
 	}
-	if !slices.ContainsFunc(e.view.Messages, drop) {
+	for e.clean < len(e.view.Messages) && !e.unsendable(&e.view.Messages[e.clean]) {
+		e.clean++
+	}
+	if e.clean == len(e.view.Messages) {
 		return e.view
 	}
 	out := *e.view
-	out.Messages = make([]view.Message, 0, len(e.view.Messages))
-	for _, m := range e.view.Messages {
-		if drop(m) {
+	out.Messages = slices.Clone(e.view.Messages)
+	for i := e.clean; i < len(out.Messages); i++ {
+		if m := &out.Messages[i]; e.unsendable(m) {
 			m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.IsThinking() })
 		}
-		out.Messages = append(out.Messages, m)
 	}
 	return &out
+}
+
+// unsendable reports whether m is a reply with reasoning that the model in use
+// cannot be given.
+func (e *Engine) unsendable(m *view.Message) bool {
+	if m.Role != message.RoleAssistant {
+		return false
+	}
+	for i := range m.Blocks {
+		b := &m.Blocks[i]
+		if b.IsThinking() && (!sameProvider(m.From, e.frame.Provider) ||
+			e.frame.Provider == "anthropic" && b.Type == message.TypeThinking && b.Signature == "") {
+			return true
+		}
+	}
+	return false
 }
 
 // sameProvider compares where a reply came from with where a request goes. A log
@@ -428,7 +440,10 @@ func (w *wireCache) next(ms []message.Message) []json.RawMessage {
 	for same < len(w.of) && same < len(ms) && sameMessage(&w.of[same], &ms[same]) {
 		same++
 	}
-	wire := w.wire[:same:same]
+	wire := w.wire
+	if same < len(wire) {
+		wire = slices.Clone(wire[:same]) // a request holds the old array
+	}
 	for _, m := range ms[same:] {
 		wire = append(wire, m.AppendRequest(nil))
 	}
@@ -444,8 +459,7 @@ func sameMessage(a, b *message.Message) bool {
 		return true
 	}
 	for i := range a.Content {
-		x, y := a.Content[i].Raw, b.Content[i].Raw
-		if len(x) != len(y) || len(x) > 0 && &x[0] != &y[0] && string(x) != string(y) {
+		if !sameRaw(a.Content[i].Raw, b.Content[i].Raw) {
 			return false
 		}
 	}

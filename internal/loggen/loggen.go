@@ -29,11 +29,14 @@ type Options struct {
 	Damage     bool // torn, glued, lost, doubled and swapped lines, NUL bytes
 	Thinking   bool
 	Text       int // bytes of a typical text; 0 means 40
+
+	Prefix string // of every id, so that logs can be put one behind the other
+	Root   string // uuid of the entry that the first one follows; "" starts a conversation
 }
 
 // Make returns the lines of one log, without newlines.
 func Make(c Choices, opt Options) []string {
-	g := &gen{c: c, opt: opt, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	g := &gen{c: c, opt: opt, tip: opt.Root, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if g.opt.Text == 0 {
 		g.opt.Text = 40
 	}
@@ -72,7 +75,7 @@ type gen struct {
 
 func (g *gen) one(n int) bool { return g.c.IntN(n) == 0 }
 
-func (g *gen) id(kind string) string { g.n++; return fmt.Sprintf("%s%d", kind, g.n) }
+func (g *gen) id(kind string) string { g.n++; return fmt.Sprintf("%s%s%d", g.opt.Prefix, kind, g.n) }
 
 func (g *gen) stamp(uuid string) transcript.Stamp {
 	g.clock = g.clock.Add(time.Duration(1+g.c.IntN(90)) * time.Second)
@@ -169,7 +172,7 @@ func (g *gen) round(last bool) {
 		c.at = part(b)
 		if g.one(5) {
 			g.lines = append(g.lines, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"sessionId":"5e55","type":"progress","data":{"type":"bash_progress"},"uuid":%q}`, g.tip, g.id("p")))
-			g.tip = fmt.Sprintf("p%d", g.n)
+			g.tip = fmt.Sprintf("%sp%d", g.opt.Prefix, g.n)
 		}
 		if streaming {
 			g.result(c.id, g.tip)
@@ -191,7 +194,7 @@ func (g *gen) result(call, parent string) {
 	g.calls = append(g.calls, call)
 	text := strings.Repeat(g.text(), 1+g.c.IntN(6))
 	g.add(g.stamp(g.id("r")).User(parent, message.UserBlocks(message.ToolResult(call, g.one(9), message.Text(text))),
-		transcript.Extra{Key: "toolUseResult", Value: []byte(`{"stdout":"x"}`)}))
+		transcript.Extra{Key: "toolUseResult", Value: append(message.AppendString([]byte(`{"stdout":`), text), '}')}))
 }
 
 // edit adds one of the entries that change the view.
