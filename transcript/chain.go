@@ -39,16 +39,21 @@ func (l *Log) Chain(leaf *Entry) *Chain { return l.chain(leaf, false) }
 // every boundary: what was said before a compaction stands before it.
 func (l *Log) History(leaf *Entry) *Chain { return l.chain(leaf, true) }
 
-func (l *Log) chain(leaf *Entry, history bool) *Chain {
-	w := walker{log: l, history: history, chain: &Chain{}, seen: make(map[*Entry]bool),
+func (l *Log) chain(leaf *Entry, history bool) *Chain { return newWalker(l, history).chainTo(leaf) }
+
+func newWalker(l *Log, history bool) *walker {
+	return &walker{log: l, history: history, chain: &Chain{}, seen: make(map[*Entry]bool),
 		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
+}
+
+func (w *walker) chainTo(leaf *Entry) *Chain {
 	w.walk(leaf)
 	c := w.chain
 	c.Entries = w.path
-	l.recoverParts(c, w.seen)
-	l.recoverResults(c, w.seen)
+	w.log.recoverParts(c, w.seen)
+	w.log.recoverResults(c, w.seen)
 	if c.Boundary != nil {
-		l.kept(c)
+		w.log.kept(c)
 	}
 	return c
 }
@@ -444,4 +449,29 @@ func (l *Log) kept(c *Chain) {
 			add(seg[i])
 		}
 	}
+}
+
+// Preview returns the chain that would result from appending entries behind c,
+// without touching the log: a plan is judged by it before anything is written.
+// The entries must be what an edit appends: a boundary with what belongs to it,
+// or entries that follow the leaf.
+func (l *Log) Preview(c *Chain, entries ...*Entry) *Chain {
+	out := &Chain{Boundary: c.Boundary, Kept: c.Kept, Inert: c.Inert, Undone: c.Undone, Entries: c.Entries[:len(c.Entries):len(c.Entries)]}
+	for i, e := range entries {
+		switch {
+		case e.IsBoundary() && i+1 < len(entries) && entries[i+1].CompactSummary:
+			*out = Chain{Boundary: e, Entries: []*Entry{e}}
+			l.kept(out)
+		case e.Type == TypeSystem && e.Subtype == SubUndo:
+			if u, err := e.Undo(); err == nil && len(c.Entries) > 0 {
+				w := newWalker(l, false)
+				w.undone[u.BoundaryUUID] = true
+				*out = *w.chainTo(c.Entries[len(c.Entries)-1])
+			}
+			out.Entries = append(out.Entries, e)
+		case e.IsChain():
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	return out
 }

@@ -156,8 +156,7 @@ func (l *Log) complete() bool {
 	if tip == nil || l.openPointer() {
 		return false
 	}
-	w := walker{log: l, chain: &Chain{}, seen: make(map[*Entry]bool),
-		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
+	w := newWalker(l, false)
 	w.walk(tip)
 	b := w.chain.Boundary
 	if w.short || b == nil {
