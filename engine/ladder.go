@@ -20,20 +20,53 @@ type Ladder interface {
 	Plan(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
 }
 
+// Causes of a plan.
+const (
+	CauseRequest   = "request"   // looked at before each request, whatever its size
+	CauseThreshold = "threshold" // the request has reached the threshold
+	CauseOverflow  = "overflow"  // the provider refused the last request as too long
+	CauseManual    = "manual"    // the user asked for it
+)
+
 // Situation is what a plan is made from.
 type Situation struct {
 	View   *view.View
+	Chain  *transcript.Chain // that the view was computed from
 	Log    *transcript.Log
 	Stamp  transcript.Stamp
 	Caps   caps.Model
 	Budget tokens.Thresholds
-	Frame  string                  // id of the frame in use
-	Total  int                     // tokens of the next request as it stands
-	Fixed  int                     // tokens of its fixed part
-	Cause  string                  // threshold, overflow, manual
+	Frame  Frame  // in use; its ID is "" before the first request
+	Total  int    // tokens of the next request as it stands
+	Fixed  int    // tokens of its fixed part
+	Cause  string // one of the Cause constants
+	Target int    // tokens at or below which the plan has to bring the request
+	Ask    Ask    // what the user asked for; zero otherwise
+
 	Weigh  func(estimate int) int  // an estimate in tokens of the model
 	Size   func(message.Block) int // estimate of one block
 	Offset func(uuid string) int64 // where an entry's line begins in the file; 0 when not known
+	// Try computes what a plan would lead to. Nothing is written.
+	Try func(entries []*transcript.Entry) Trial
+}
+
+// Ask is what a manual compaction was asked for.
+type Ask struct {
+	Instructions string
+	From, UpTo   string // uuid of the pivot of a partial one
+}
+
+// Trial is what a plan would lead to.
+type Trial struct {
+	View   *view.View
+	Tokens int // of the next request, by the same measure as Situation.Total
+	Broken []message.Violation
+}
+
+// Watcher is what a Ladder also implements when it wants to be asked before each
+// request, whatever its size, for edits that cost nothing.
+type Watcher interface {
+	Watch(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
 }
 
 // DropOldest is the smallest ladder: when the view does not fit, its oldest
@@ -49,7 +82,7 @@ func (DropOldest) Plan(_ context.Context, s Situation) (string, []*transcript.En
 		return "", nil, nil
 	}
 	const note = 200 // tokens of the note that stands for what was dropped, with room
-	budget := s.Budget.Warning - s.Fixed - note
+	budget := s.Target - s.Fixed - note
 	keep, size := len(rounds), 0
 	for keep > 0 {
 		r := rounds[keep-1]
@@ -75,7 +108,7 @@ func (DropOldest) Plan(_ context.Context, s Situation) (string, []*transcript.En
 	}
 	summary.NewID = func() string { return id }
 	b := transcript.Boundary{Trigger: "auto", PreTokens: int64(s.Total),
-		Own: transcript.BoundaryOwn{Rung: "drop", Cause: s.Cause, CoversLeaf: s.View.Leaf, Frame: s.Frame, Thinking: "keep", KeptOffsets: map[string]int64{}}}
+		Own: transcript.BoundaryOwn{Rung: "drop", Cause: s.Cause, CoversLeaf: s.View.Leaf, Frame: s.Frame.ID, Thinking: "keep", KeptOffsets: map[string]int64{}}}
 	if s.Caps.PrefixBound {
 		b.Own.Thinking = "strip"
 	}

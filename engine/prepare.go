@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -91,8 +90,14 @@ func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
 			return nil, err
 		}
 	}
-	if err := e.fit(ctx, "threshold", e.budget.Auto); err != nil {
+	if err := e.watch(ctx); err != nil {
 		return nil, err
+	}
+	if _, err := e.fit(ctx, CauseThreshold, e.budget.Auto, e.budget.Warning, Ask{}); err != nil {
+		return nil, err
+	}
+	if total := e.meter.Total(); total > e.budget.Effective {
+		return nil, &FullError{Total: total, Effective: e.budget.Effective}
 	}
 	if err := e.keepPrefix(); err != nil {
 		return nil, err
@@ -152,93 +157,6 @@ func (e *Engine) decideResults() error {
 		e.note(Event{Kind: Notice, Detail: err.Error()})
 	}
 	return nil
-}
-
-// fit asks the ladder until the request is below limit.
-func (e *Engine) fit(ctx context.Context, cause string, limit int) error {
-	fixed := e.meter.Weigh(e.meter.Fixed)
-	if fixed >= e.budget.Effective {
-		return &OverheadError{Parts: e.fixed, Total: fixed, Effective: e.budget.Effective}
-	}
-	synced := true
-	for range maxPlans {
-		total := e.meter.Total()
-		if total < limit {
-			break
-		}
-		rung, plan, err := e.cfg.Ladder.Plan(ctx, e.situation(cause, total, fixed))
-		if err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-		if len(plan) == 0 {
-			break
-		}
-		if err := e.add(e.withDecisions(plan)...); err != nil {
-			return err
-		}
-		if err := errors.Join(e.freeze(), e.settleFrame()); err != nil {
-			return err
-		}
-		synced = false
-		after := e.meter.Total()
-		e.note(Event{Kind: Compacted, Rung: rung, Before: total, After: after, Detail: fmt.Sprintf("%s: %d → %d tokens (%s)", rung, total, after, cause)})
-		if after >= total {
-			break // no gain; asking again would not help
-		}
-	}
-	if !synced {
-		// A boundary is durable before anything is sent behind it.
-		if err := e.store.Sync(ctx); err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-	}
-	if total := e.meter.Total(); total > e.budget.Effective {
-		return &FullError{Total: total, Effective: e.budget.Effective}
-	}
-	return nil
-}
-
-func (e *Engine) situation(cause string, total, fixed int) Situation {
-	off, _ := e.store.(interface{ Offset(uuid string) int64 })
-	return Situation{View: e.view, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame.ID,
-		Total: total, Fixed: fixed, Cause: cause, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
-		Offset: func(uuid string) int64 {
-			if off != nil {
-				return off.Offset(uuid)
-			}
-			return 0
-		}}
-}
-
-// withDecisions adds to a plan that keeps older messages the decisions about their
-// results, so that a reader of the log's tail finds them.
-func (e *Engine) withDecisions(plan []*transcript.Entry) []*transcript.Entry {
-	out := slices.Clone(plan)
-	for _, p := range plan {
-		if !p.IsBoundary() {
-			continue
-		}
-		b, err := p.Boundary()
-		if err != nil || b.PreservedMessages == nil {
-			continue
-		}
-		var reps []transcript.Replacement
-		for _, id := range b.PreservedMessages.UUIDs {
-			x := e.log.ByUUID(id)
-			if x == nil {
-				continue
-			}
-			for _, call := range x.Results {
-				if text, ok := e.facts.Replaced[call]; ok {
-					reps = append(reps, transcript.Replacement{Kind: results.KindToolResult, ToolUseID: call, Replacement: text})
-				}
-			}
-		}
-		if len(reps) > 0 {
-			out = append(out, e.stamp.Replacements(reps...))
-		}
-	}
-	return out
 }
 
 // sentRequest is the newest request that was answered.

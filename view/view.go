@@ -29,6 +29,15 @@ func (f *Facts) clone() *Facts {
 	return &Facts{Replaced: maps.Clone(f.Replaced)}
 }
 
+// With returns the facts as they would be with entries appended.
+func (f *Facts) With(entries ...*transcript.Entry) *Facts {
+	out := f.clone()
+	for _, e := range entries {
+		out.Add(e)
+	}
+	return out
+}
+
 // FactsOf collects the facts of a log.
 func FactsOf(l *transcript.Log) *Facts {
 	f := &Facts{}

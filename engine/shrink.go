@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/internal/results"
+	"varve.dev/message"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+// Report says what a compaction did.
+type Report struct {
+	Rungs         []string
+	Before, After int // tokens of the next request
+}
+
+// fit asks the ladder until the request is below limit. A plan has to bring it to
+// target.
+func (e *Engine) fit(ctx context.Context, cause string, limit, target int, ask Ask) (Report, error) {
+	fixed := e.meter.Weigh(e.meter.Fixed)
+	rep := Report{Before: e.meter.Total()}
+	rep.After = rep.Before
+	if fixed >= e.budget.Effective {
+		return rep, &OverheadError{Parts: e.fixed, Total: fixed, Effective: e.budget.Effective}
+	}
+	for range maxPlans {
+		total := e.meter.Total()
+		if total < limit {
+			break
+		}
+		rung, plan, err := e.cfg.Ladder.Plan(ctx, e.situation(cause, total, fixed, target, ask))
+		if err != nil {
+			return rep, fmt.Errorf("engine: %w", err)
+		}
+		if len(plan) == 0 {
+			break
+		}
+		if err := e.apply(rung, cause, total, plan); err != nil {
+			return rep, err
+		}
+		rep.Rungs, rep.After = append(rep.Rungs, rung), e.meter.Total()
+		if rep.After >= total || cause == CauseManual {
+			break // no gain, or all that was asked for
+		}
+	}
+	if len(rep.Rungs) > 0 {
+		// A boundary is durable before anything is sent behind it.
+		if err := e.store.Sync(ctx); err != nil {
+			return rep, fmt.Errorf("engine: %w", err)
+		}
+	}
+	return rep, nil
+}
+
+// apply appends a plan and what it needs.
+func (e *Engine) apply(rung, cause string, before int, plan []*transcript.Entry) error {
+	if err := e.add(e.withDecisions(plan)...); err != nil {
+		return err
+	}
+	if err := errors.Join(e.freeze(), e.settleFrame()); err != nil {
+		return err
+	}
+	after := e.meter.Total()
+	e.note(Event{Kind: Compacted, Rung: rung, Before: before, After: after, Detail: fmt.Sprintf("%s: %d → %d tokens (%s)", rung, before, after, cause)})
+	return nil
+}
+
+// watch gives a ladder the chance to make edits that cost nothing.
+func (e *Engine) watch(ctx context.Context) error {
+	w, ok := e.cfg.Ladder.(Watcher)
+	if !ok {
+		return nil
+	}
+	total := e.meter.Total()
+	rung, plan, err := w.Watch(ctx, e.situation(CauseRequest, total, e.meter.Weigh(e.meter.Fixed), total, Ask{}))
+	if err != nil || len(plan) == 0 {
+		return err
+	}
+	return e.apply(rung, CauseRequest, total, plan)
+}
+
+func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) Situation {
+	off, _ := e.store.(interface{ Offset(uuid string) int64 })
+	chain := &transcript.Chain{}
+	if tip := e.log.ByUUID(e.view.Leaf); tip != nil {
+		chain = e.log.Chain(tip)
+	}
+	return Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
+		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
+		Offset: func(uuid string) int64 {
+			if off != nil {
+				return off.Offset(uuid)
+			}
+			return 0
+		},
+		Try: func(entries []*transcript.Entry) Trial { return e.try(chain, fixed, entries) }}
+}
+
+// try computes what a plan would lead to.
+func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.Entry) Trial {
+	facts := e.facts.With(entries...)
+	v := view.Of(view.Input{Chain: e.log.Preview(chain, entries...), Facts: facts, Render: e.view.Render})
+	size := 0
+	for i := range v.Messages {
+		for j := range v.Messages[i].Blocks {
+			size += e.cfg.Estimator.Block(v.Messages[i].Blocks[j].Block)
+		}
+	}
+	return Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(v.Plain())}
+}
+
+// Compact shrinks the conversation because the user asked for it. The error is
+// that of the ladder or the store; a report without rungs says that there was
+// nothing to do.
+func (e *Engine) Compact(ctx context.Context, ask Ask) (Report, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.freeze(); err != nil {
+		return Report{}, err
+	}
+	return e.fit(ctx, CauseManual, 0, e.meter.Total()-1, ask)
+}
+
+// Overflow shrinks the conversation because the provider refused the last request
+// as too long. gap is by how many tokens, 0 when the provider did not say. The
+// caller prepares the request again; a report without rungs says that nothing
+// more can leave it.
+func (e *Engine) Overflow(ctx context.Context, gap int) (Report, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	total := e.meter.Total()
+	target := min(e.budget.Blocking, total-1)
+	if gap > 0 {
+		// The provider's count is the true one: what is above its limit has to go,
+		// with a little more for what the estimate of the rest gets wrong.
+		target = min(target, total-gap-gap/10)
+	}
+	return e.fit(ctx, CauseOverflow, 0, max(target, 1), Ask{})
+}
+
+// Undo takes a boundary back: what it covered returns to the view, later turns
+// stay. It is refused with a *[FullError] when the view would not fit.
+func (e *Engine) Undo(ctx context.Context, boundary string) (Report, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := e.log.ByUUID(boundary)
+	if b == nil || !b.IsBoundary() {
+		return Report{}, fmt.Errorf("engine: %s is no compaction boundary of this session", boundary)
+	}
+	rep := Report{Before: e.meter.Total()}
+	undo := e.stamp.System(e.view.Leaf, transcript.SubUndo, "", "", transcript.Own(transcript.Undo{BoundaryUUID: boundary}))
+	s := e.situation(CauseManual, rep.Before, e.meter.Weigh(e.meter.Fixed), e.budget.Effective, Ask{})
+	if t := s.Try([]*transcript.Entry{undo}); t.Tokens > e.budget.Effective {
+		return rep, &FullError{Total: t.Tokens, Effective: e.budget.Effective}
+	}
+	plan := []*transcript.Entry{undo}
+	if e.cfg.Caps.PrefixBound && slices.ContainsFunc(e.view.Messages, hasReasoning) {
+		plan = append(plan, e.stamp.System(undo.UUID, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: undo.UUID, Reason: "undo"})))
+	}
+	if err := e.apply("undo", CauseManual, rep.Before, plan); err != nil {
+		return rep, err
+	}
+	rep.Rungs, rep.After = []string{"undo"}, e.meter.Total()
+	return rep, e.store.Sync(ctx)
+}
+
+// withDecisions adds to a plan that keeps older messages the decisions about their
+// results, so that a reader of the log's tail finds them.
+func (e *Engine) withDecisions(plan []*transcript.Entry) []*transcript.Entry {
+	out := slices.Clone(plan)
+	for _, p := range plan {
+		if !p.IsBoundary() {
+			continue
+		}
+		b, err := p.Boundary()
+		if err != nil || b.PreservedMessages == nil {
+			continue
+		}
+		var reps []transcript.Replacement
+		for _, id := range b.PreservedMessages.UUIDs {
+			x := e.log.ByUUID(id)
+			if x == nil {
+				continue
+			}
+			for _, call := range x.Results {
+				if text, ok := e.facts.Replaced[call]; ok {
+					reps = append(reps, transcript.Replacement{Kind: results.KindToolResult, ToolUseID: call, Replacement: text})
+				}
+			}
+		}
+		if len(reps) > 0 {
+			out = append(out, e.stamp.Replacements(reps...))
+		}
+	}
+	return out
+}
