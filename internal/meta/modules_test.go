@@ -10,33 +10,59 @@ import (
 	"testing"
 )
 
-// Where a module may be linked.
+// Where a module may be linked. The order matters: a module brought along by
+// several others may be linked wherever one of them may.
 const (
-	core   = "core"   // from message to engine: every embedder pays for it
-	edge   = "edge"   // above engine or in a command
-	tests  = "tests"  // test files only
-	brings = "brings" // required by one of the others, not imported by us
+	tests = iota // test files only
+	edge         // above engine or in a command
+	core         // from message to engine: every embedder pays for it
 )
 
-// modules is everything go.mod may name. A new line needs a reason that an
+// A pick is a module that the project imports, and what it brings along: modules
+// that go.mod must name because of it and that nothing here imports.
+type pick struct {
+	path   string
+	where  int
+	why    string
+	brings string
+}
+
+// picks is everything go.mod may name. A new line needs a reason that an
 // embedder would accept who has to audit it.
-var modules = []struct{ path, where, why string }{
-	{"github.com/go-json-experiment/json", core, "the token reader of the future standard library; encoding/json is three times slower and accepts less"},
-	{"github.com/gofrs/flock", core, "kernel locks on every system behind one call"},
-	{"golang.org/x/sys", core, "system calls the standard library does not offer: locks, file-system types, process start times"},
-	{"github.com/bmatcuk/doublestar/v4", core, "** in globs, over fs.FS"},
-	{"go.yaml.in/yaml/v3", core, "front matter"},
-	{"github.com/yuin/goldmark", core, "Markdown as a tree: includes are found in text leaves only"},
-	{"mvdan.cc/sh/v3", core, "shell syntax as a tree: what a command may do is read from it, not guessed"},
-	{"github.com/alecthomas/kong", edge, "flags as a struct; one module, no global state"},
-	{"github.com/google/uuid", edge, "identifiers"},
-	{"github.com/rogpeppe/go-internal", tests, "testscript: the command is tested through its real main function"},
-	{"pgregory.net/rapid", tests, "property tests with shrinking"},
-	{"github.com/google/go-cmp", tests, "readable differences"},
-	{"go.uber.org/goleak", tests, "no goroutine outlives its owner"},
-	{"golang.org/x/tools", brings, "txtar, through go-internal"},
-	{"golang.org/x/mod", brings, "through go-internal and x/tools"},
-	{"golang.org/x/sync", brings, "through x/tools"},
+var picks = []pick{
+	{"golang.org/x/sys", core, "system calls the standard library does not offer: locks, file-system types, process start times", ""},
+	{"github.com/gofrs/flock", core, "kernel locks on every system behind one call", ""},
+	{"github.com/go-json-experiment/json", core, "the token reader of the future standard library; encoding/json is three times slower and accepts less", ""},
+	{"github.com/bmatcuk/doublestar/v4", edge, "** in globs, over fs.FS", ""},
+	{"go.yaml.in/yaml/v3", edge, "front matter", ""},
+	{"github.com/yuin/goldmark", edge, "Markdown as a tree: includes are found in text leaves only", ""},
+	{"mvdan.cc/sh/v3", edge, "shell syntax as a tree: what a command may do is read from it, not guessed", ""},
+	{"github.com/alecthomas/kong", edge, "flags as a struct; one module, no global state", ""},
+	{"github.com/anthropics/anthropic-sdk-go/v2", edge, "the provider's own client; linked by its adapter alone", `
+		github.com/bahlo/generic-list-go github.com/buger/jsonparser github.com/go-logr/logr github.com/go-logr/stdr
+		github.com/cespare/xxhash/v2 github.com/invopop/jsonschema github.com/pb33f/ordered-map/v2 github.com/wk8/go-ordered-map/v2
+		github.com/standard-webhooks/standard-webhooks/libraries
+		github.com/tidwall/gjson github.com/tidwall/match github.com/tidwall/pretty github.com/tidwall/sjson
+		go.opentelemetry.io/auto/sdk go.opentelemetry.io/otel go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace
+		go.yaml.in/yaml/v4 golang.org/x/sync`},
+	{"github.com/rogpeppe/go-internal", tests, "testscript: the command is tested through its real main function", "golang.org/x/tools golang.org/x/mod golang.org/x/sync"},
+	{"pgregory.net/rapid", tests, "property tests with shrinking", ""},
+	{"github.com/google/go-cmp", tests, "readable differences", ""},
+	{"go.uber.org/goleak", tests, "no goroutine outlives its owner", ""},
+}
+
+// picked says where a module may be linked and why it is here. direct is false
+// for what is only brought along.
+func picked(mod string) (where int, direct bool, why string, ok bool) {
+	for _, p := range picks {
+		if p.path == mod {
+			return p.where, true, p.why, true
+		}
+		if slices.Contains(strings.Fields(p.brings), mod) && (!ok || p.where > where) {
+			where, why, ok = p.where, "brought along by "+p.path, true
+		}
+	}
+	return where, direct, why, ok
 }
 
 // coreTop is the last package of the core, the part whose weight every
@@ -132,19 +158,15 @@ func TestWeight(t *testing.T) {
 
 func checkModule(t *testing.T, pkg, mod string, inCore bool, goos string) {
 	t.Helper()
-	for _, m := range modules {
-		if m.path != mod {
-			continue
-		}
-		if m.where == tests && !isTwin(pkg) {
-			t.Errorf("%s links %s on %s, which is for tests only", pkg, mod, goos)
-		}
-		if m.where == edge && inCore {
-			t.Errorf("%s is in the core and links %s on %s, which is not: %s", pkg, mod, goos, m.why)
-		}
-		return
+	where, _, why, ok := picked(mod)
+	switch {
+	case !ok:
+		t.Errorf("%s links module %s on %s, which is not in the table: give it a line with a reason", pkg, mod, goos)
+	case where == tests && !isTwin(pkg):
+		t.Errorf("%s links %s on %s, which is for tests only (%s)", pkg, mod, goos, why)
+	case where < core && inCore && !isTwin(pkg):
+		t.Errorf("%s is in the core and links %s on %s, which may be linked above it only (%s)", pkg, mod, goos, why)
 	}
-	t.Errorf("%s links module %s on %s, which is not in the table: give it a line with a reason", pkg, mod, goos)
 }
 
 // TestModules holds go.mod against the table.
@@ -173,12 +195,12 @@ func TestModules(t *testing.T) {
 		t.Error("go.mod has replace, exclude or tool lines: an importer would not get them, or would get what he does not need; tools are pinned in .ci/tools")
 	}
 	for _, r := range mod.Require {
-		i := slices.IndexFunc(modules, func(m struct{ path, where, why string }) bool { return m.path == r.Path })
+		_, direct, why, ok := picked(r.Path)
 		switch {
-		case i < 0:
+		case !ok:
 			t.Errorf("go.mod requires %s, which is not in the table: give it a line with a reason", r.Path)
-		case modules[i].where == brings && !r.Indirect:
-			t.Errorf("go.mod requires %s directly; the table says it is only brought along", r.Path)
+		case !direct && !r.Indirect:
+			t.Errorf("go.mod requires %s directly; the table says it is only %s", r.Path, why)
 		}
 	}
 }
