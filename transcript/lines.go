@@ -35,13 +35,13 @@ type lineReader struct {
 	pendingFix int // index of its fault
 }
 
-func (r *lineReader) newEntry() *Entry {
+// next returns the entry that the next record is read into. keep takes it.
+func (r *lineReader) next() *Entry {
 	if len(r.slab) == 0 {
-		r.slab = make([]Entry, 256)
+		// Lists of sessions read a few lines of each, resumes read all.
+		r.slab = make([]Entry, min(max(8, len(r.entries)), 256))
 	}
-	e := &r.slab[0]
-	r.slab = r.slab[1:]
-	return e
+	return &r.slab[0]
 }
 
 func (r *lineReader) fault(f Fault) { r.faults = append(r.faults, f) }
@@ -133,6 +133,10 @@ func (r *lineReader) line(b []byte, off int64, no int, ended bool) {
 		r.crlf++
 		b = b[:len(b)-1]
 	}
+	if n := len(b); n > 1 && b[0] == '{' && b[n-1] == '}' {
+		r.records(b, off, no, ended)
+		return
+	}
 	trimmed := bytes.TrimLeft(b, "\x00 \t\r")
 	lead := len(b) - len(trimmed)
 	nul := bytes.IndexByte(b[:lead], 0) >= 0
@@ -178,19 +182,21 @@ func (r *lineReader) records(b []byte, off int64, no int, ended bool) {
 			i++
 			continue
 		}
-		var h Head
-		end, err := r.scan.head(b, i, &h)
+		e := r.next()
+		end, err := r.scan.head(b, i, &e.Head)
 		if err == nil {
 			if found > 0 {
 				r.fault(Fault{Line: no, Offset: off + int64(i), Kind: FaultGlued, Detail: "several records on one line; each was read"})
 			}
-			h.body.shift(i)
-			h.own.shift(i)
-			r.keep(h, b[i:end:end], off+int64(i), no, false)
+			e.body.shift(i)
+			e.own.shift(i)
+			r.keep(e, b[i:end:end], off+int64(i), no, false)
 			found++
 			i = end
 			continue
 		}
+		h := e.Head
+		*e = Entry{}
 		next := r.resync(b, i+1)
 		r.damaged(b[i:next], off+int64(i), no, err, h, next < len(b), ended)
 		if ended && next-i <= maxPending && b[i] == '{' {
@@ -200,10 +206,10 @@ func (r *lineReader) records(b []byte, off int64, no int, ended bool) {
 	}
 }
 
-// keep adds a whole record.
-func (r *lineReader) keep(h Head, raw []byte, off int64, no int, detached bool) {
-	e := r.newEntry()
-	e.Head, e.Line, e.Offset, e.Len = h, no, off, len(raw)
+// keep adds a whole record, which was read into the entry that next returned.
+func (r *lineReader) keep(e *Entry, raw []byte, off int64, no int, detached bool) {
+	r.slab = r.slab[1:]
+	e.Line, e.Offset, e.Len = no, off, len(raw)
 	e.seq = len(r.entries)
 	switch {
 	case detached || r.src == nil:
@@ -245,14 +251,15 @@ func (r *lineReader) rejoin(b []byte) bool {
 		return false
 	}
 	whole := append(r.pending, b...)
-	var h Head
-	end, err := r.scan.head(whole, 0, &h)
-	if err != nil || end != len(whole) || !plausible(&h) {
+	e := r.next()
+	end, err := r.scan.head(whole, 0, &e.Head)
+	if err != nil || end != len(whole) || !plausible(&e.Head) {
+		*e = Entry{}
 		return false
 	}
 	f := &r.faults[r.pendingFix]
 	f.Kind, f.Detail = FaultSplit, "another record stands inside this one; both were read"
-	r.keep(h, whole, r.pendingOff, r.pendingNo, true)
+	r.keep(e, whole, r.pendingOff, r.pendingNo, true)
 	return true
 }
 

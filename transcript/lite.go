@@ -388,7 +388,7 @@ func (e *Entry) forkedFrom() string {
 		return ""
 	}
 	f, _ := field(v, "sessionId")
-	return (*scanner)(nil).text(f, span{0, int32(len(f))}, false)
+	return (*scanner)(nil).text(f, span{0, int32(len(f))})
 }
 
 // sideStart is how a side entry's line begins; inside a string its quotes would

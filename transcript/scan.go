@@ -2,15 +2,15 @@ package transcript
 
 import (
 	"bytes"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
-	"unicode/utf8"
+	"math/bits"
 )
 
-// The structural scan walks one line once, skipping what it does not need, and
-// takes down the members that link entries to each other. It never allocates for
-// the body of a message: strings are jumped over with bytes.IndexByte, which is
-// what makes the scan run at memory speed.
+// This file steps over JSON without decoding it. Its time goes into finding the
+// quotes that end strings: half of the strings of real logs are names and short
+// values, for which eight bytes are looked at at a time, and the rest are jumped
+// over with bytes.IndexByte. What is taken down on the way is in head.go.
 
 var (
 	errNotObject = errors.New("not a JSON object")
@@ -39,24 +39,56 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
+// Patterns of eight equal bytes, for looking at eight bytes at a time.
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+	quotes   = '"' * eachByte
+)
+
+// nearWords is how many words of eight bytes nextQuote looks at itself before it
+// calls bytes.IndexByte, whose call costs as much as some forty bytes. A uuid with
+// its closing quote takes five.
+const nearWords = 5
+
+// nextQuote returns the position of the first quote at or behind j, -1 when there
+// is none.
+func nextQuote(b []byte, j int) int {
+	for end := min(j+8*nearWords, len(b)) - 8; j <= end; j += 8 {
+		x := binary.LittleEndian.Uint64(b[j:]) ^ quotes
+		if hit := (x - eachByte) &^ x & highBits; hit != 0 { // the lowest bit set is exact
+			return j + bits.TrailingZeros64(hit)>>3
+		}
+	}
+	k := bytes.IndexByte(b[j:], '"')
+	if k < 0 {
+		return -1
+	}
+	return j + k
+}
+
 // skipString returns the position behind the string whose opening quote is at i.
 func skipString(b []byte, i int) (int, error) {
-	j := i + 1
-	for {
-		k := bytes.IndexByte(b[j:], '"')
-		if k < 0 {
+	for j := i + 1; ; {
+		p := nextQuote(b, j)
+		if p < 0 {
 			return len(b), errTorn
 		}
-		p := j + k
-		n := p - 1
-		for n > i && b[n] == '\\' {
-			n--
-		}
-		if (p-1-n)&1 == 0 {
+		if b[p-1] != '\\' || !escaped(b, i, p) {
 			return p + 1, nil
 		}
 		j = p + 1
 	}
+}
+
+// escaped reports whether the byte at p, in the string that begins at i, stands
+// behind an odd number of backslashes.
+func escaped(b []byte, i, p int) bool {
+	n := p - 1
+	for n > i && b[n] == '\\' {
+		n--
+	}
+	return (p-1-n)&1 == 1
 }
 
 // skipValue returns the position behind the value that starts at i. Nesting is
@@ -77,25 +109,33 @@ func skipValue(b []byte, i int) (int, error) {
 	return i, errSyntax
 }
 
+// nesting says what a byte outside of strings does to the depth. Zero bytes are in
+// it so that they are looked at: no JSON holds them.
+var nesting = [256]int8{'{': 1, '[': 1, '}': -1, ']': -1, 0: 1}
+
 func skipContainer(b []byte, i int) (int, error) {
 	depth := 0
 	for i < len(b) {
-		switch b[i] {
-		case '"':
-			var err error
-			if i, err = skipString(b, i); err != nil {
-				return i, err
+		c := b[i]
+		if c == '"' {
+			end, err := skipString(b, i)
+			if err != nil {
+				return end, err
+			}
+			i = end
+			// Most often a string is followed by a colon or comma and the next string.
+			if i+1 < len(b) && b[i+1] == '"' && (b[i] == ':' || b[i] == ',') {
+				i++
 			}
 			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-			if depth == 0 {
+		}
+		if d := nesting[c]; d != 0 {
+			if c == 0 {
+				return i, errSyntax
+			}
+			if depth += int(d); depth == 0 {
 				return i + 1, nil
 			}
-		case 0:
-			return i, errSyntax
 		}
 		i++
 	}
@@ -136,6 +176,7 @@ func skipLiteral(b []byte, i int) (int, error) {
 type members struct {
 	b    []byte
 	pos  int
+	from int    // where the member starts: the opening quote of its name
 	key  []byte // between the quotes, not unescaped
 	at   int    // where the value starts
 	end  int    // behind the closing brace once next returned false
@@ -183,7 +224,11 @@ func (m *members) next() bool {
 			return false
 		}
 	}
-	b, i := m.b, skipSpace(m.b, m.pos)
+	b, i := m.b, m.pos
+	if m.any && i+1 < len(b) && b[i] == ',' && b[i+1] == '"' { // as the reference writes it
+		return m.name(i + 1)
+	}
+	i = skipSpace(b, i)
 	if i < len(b) && b[i] == '}' {
 		m.end = i + 1
 		return false
@@ -203,11 +248,29 @@ func (m *members) next() bool {
 	if b[i] != '"' {
 		return m.fail(errSyntax, i)
 	}
-	e, err := skipString(b, i)
-	if err != nil {
-		return m.fail(err, i)
+	return m.name(i)
+}
+
+// name reads the member's name, whose opening quote is at i, and the colon.
+func (m *members) name(i int) bool {
+	b := m.b
+	e := i + 1
+	for e < len(b) && b[e] != '"' && b[e] != '\\' {
+		e++
 	}
-	m.key = b[i+1 : e-1]
+	if e < len(b) && b[e] == '"' {
+		e++
+	} else {
+		var err error
+		if e, err = skipString(b, i); err != nil {
+			return m.fail(err, i)
+		}
+	}
+	m.from, m.key = i, b[i+1:e-1]
+	if e+1 < len(b) && b[e] == ':' && b[e+1] > ' ' {
+		m.at, m.open, m.any = e+1, true, true
+		return true
+	}
 	i = skipSpace(b, e)
 	if i >= len(b) {
 		return m.fail(errTorn, i)
@@ -223,205 +286,4 @@ func (m *members) next() bool {
 func (m *members) fail(err error, at int) bool {
 	m.err, m.pos = err, at
 	return false
-}
-
-// scanner remembers the strings that repeat from line to line, so that a log of
-// a hundred thousand lines keeps one copy of its session id, folder and version.
-type scanner struct {
-	seen map[string]string
-}
-
-// maxInterned bounds the table of repeated strings; past it new values are
-// simply not shared.
-const maxInterned = 4096
-
-func (s *scanner) intern(v []byte) string {
-	if s == nil {
-		return string(v)
-	}
-	if got, ok := s.seen[string(v)]; ok {
-		return got
-	}
-	str := string(v)
-	if s.seen == nil {
-		s.seen = make(map[string]string)
-	}
-	if len(s.seen) < maxInterned {
-		s.seen[str] = str
-	}
-	return str
-}
-
-// text returns the string whose quoted form stands at sp; "" when it is no string.
-func (s *scanner) text(b []byte, sp span, share bool) string {
-	v := b[sp.from:sp.to]
-	if len(v) < 2 || v[0] != '"' {
-		return ""
-	}
-	in := v[1 : len(v)-1]
-	if bytes.IndexByte(in, '\\') >= 0 || !utf8.Valid(in) {
-		var out string
-		if json.Unmarshal(v, &out) != nil {
-			return string(bytes.ToValidUTF8(in, []byte("\uFFFD")))
-		}
-		return out
-	}
-	if share {
-		return s.intern(in)
-	}
-	return string(in)
-}
-
-func isTrue(b []byte, sp span) bool { return string(b[sp.from:sp.to]) == "true" }
-
-// head walks the entry that starts at i and fills h. It returns the position
-// behind the entry's closing brace. On an error h holds what was read before it.
-func (s *scanner) head(b []byte, i int, h *Head) (int, error) {
-	m := openObject(b, i)
-	for m.next() {
-		switch string(m.key) {
-		case "type":
-			h.Type = s.text(b, m.value(), true)
-		case "subtype":
-			h.Subtype = s.text(b, m.value(), true)
-		case "uuid":
-			h.UUID = s.text(b, m.value(), false)
-		case "parentUuid":
-			h.HasParent = true
-			h.ParentUUID = s.text(b, m.value(), false)
-		case "logicalParentUuid":
-			h.LogicalParentUUID = s.text(b, m.value(), false)
-		case "leafUuid":
-			h.LeafUUID = s.text(b, m.value(), false)
-		case "sessionId":
-			h.SessionID = s.text(b, m.value(), true)
-		case "agentId":
-			h.AgentID = s.text(b, m.value(), true)
-		case "timestamp":
-			h.Timestamp = s.text(b, m.value(), false)
-		case "cwd":
-			h.CWD = s.text(b, m.value(), true)
-		case "version":
-			h.Version = s.text(b, m.value(), true)
-		case "gitBranch":
-			h.GitBranch = s.text(b, m.value(), true)
-		case "isSidechain":
-			h.Sidechain = isTrue(b, m.value())
-		case "isMeta":
-			h.Meta = isTrue(b, m.value())
-		case "isCompactSummary":
-			h.CompactSummary = isTrue(b, m.value())
-		case "isVisibleInTranscriptOnly":
-			h.TranscriptOnly = isTrue(b, m.value())
-		case "isApiErrorMessage":
-			h.APIError = isTrue(b, m.value())
-		case "message":
-			s.message(&m, h)
-		case "varve":
-			h.own = m.value()
-		default:
-			m.value()
-		}
-	}
-	if m.err != nil {
-		return m.pos, m.err
-	}
-	return m.end, nil
-}
-
-// message walks the message member of a user or assistant entry: its id and the
-// ids of the tool calls and results in it, which is what [Log.Chain] needs to
-// find results that lie beside the path.
-func (s *scanner) message(m *members, h *Head) {
-	start := m.at
-	if start >= len(m.b) || m.b[start] != '{' {
-		h.body = m.value()
-		return
-	}
-	in := openObject(m.b, start)
-	for in.next() {
-		switch string(in.key) {
-		case "id":
-			h.MessageID = s.text(m.b, in.value(), false)
-		case "role":
-			h.Role = s.text(m.b, in.value(), true)
-		case "content":
-			s.content(&in, h)
-		default:
-			in.value()
-		}
-	}
-	if in.err != nil {
-		m.done(in.pos, in.err)
-		return
-	}
-	h.body = span{int32(start), int32(in.end)}
-	m.done(in.end, nil)
-}
-
-func (s *scanner) content(m *members, h *Head) {
-	b, i := m.b, m.at
-	if i >= len(b) || b[i] != '[' {
-		m.value()
-		return
-	}
-	i = skipSpace(b, i+1)
-	for i < len(b) && b[i] != ']' {
-		if b[i] != '{' {
-			end, err := skipValue(b, i)
-			if err != nil {
-				m.done(end, err)
-				return
-			}
-			i = end
-		} else {
-			end, err := s.block(b, i, h)
-			if err != nil {
-				m.done(end, err)
-				return
-			}
-			i = end
-		}
-		i = skipSpace(b, i)
-		if i < len(b) && b[i] == ',' {
-			i = skipSpace(b, i+1)
-			continue
-		}
-		if i < len(b) && b[i] != ']' {
-			m.done(i, errSyntax)
-			return
-		}
-	}
-	if i >= len(b) {
-		m.done(i, errTorn)
-		return
-	}
-	m.done(i+1, nil)
-}
-
-func (s *scanner) block(b []byte, i int, h *Head) (int, error) {
-	var kind, id, result span
-	m := openObject(b, i)
-	for m.next() {
-		switch string(m.key) {
-		case "type":
-			kind = m.value()
-		case "id":
-			id = m.value()
-		case "tool_use_id":
-			result = m.value()
-		default:
-			m.value()
-		}
-	}
-	if m.err != nil {
-		return m.pos, m.err
-	}
-	switch string(b[kind.from:kind.to]) {
-	case `"tool_use"`:
-		h.Calls = append(h.Calls, s.text(b, id, false))
-	case `"tool_result"`:
-		h.Results = append(h.Results, s.text(b, result, false))
-	}
-	return m.end, nil
 }
