@@ -126,18 +126,16 @@ func (DropOldest) Plan(_ context.Context, s Situation) (string, []*transcript.En
 }
 
 // entriesOf returns the uuids of the entries that the messages from cut on come
-// from, in the order of the log.
+// from, in the order of the view.
 func entriesOf(s Situation, cut int) []string {
-	want := make(map[string]bool)
+	seen := make(map[string]bool)
+	var out []string
 	for _, m := range s.View.Messages[cut:] {
 		for _, b := range m.Blocks {
-			want[b.Entry] = true
-		}
-	}
-	var out []string
-	for _, e := range s.Log.Entries {
-		if e.UUID != "" && want[e.UUID] && s.Log.ByUUID(e.UUID) == e {
-			out = append(out, e.UUID)
+			if b.Entry != "" && !seen[b.Entry] {
+				seen[b.Entry] = true
+				out = append(out, b.Entry)
+			}
 		}
 	}
 	return out
