@@ -98,13 +98,6 @@ func (w *writer) result(id string, isError bool, content ...message.Block) strin
 	return w.add(w.stamp.User(w.tip, message.UserBlocks(message.ToolResult(id, isError, content...))))
 }
 
-// tool adds a call and its result.
-func (w *writer) tool(reply, name string, input any, output string) {
-	b, id := w.call(name, input)
-	w.reply(reply, b)
-	w.result(id, false, message.Text(output))
-}
-
 func (w *writer) attach(v any, rendered ...string) {
 	raw, err := json.Marshal(v)
 	if err != nil {

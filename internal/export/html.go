@@ -105,7 +105,9 @@ func prompts(s *Session, red *redactor) []promptLink {
 		for _, e := range sec.Entries {
 			if text, ok := e.PromptText(); ok && !strings.HasPrefix(text, "<") {
 				red.at(e)
-				out = append(out, promptLink{anchor(e), term.Line(red.text(text), 100)})
+				if line := term.Line(red.text(text), 100); line != "" {
+					out = append(out, promptLink{anchor(e), line})
+				}
 			}
 		}
 	}

@@ -14,7 +14,9 @@ import (
 func Markdown(w io.Writer, s *Session, opt Options) (Report, error) {
 	m := markdown{w: w, b: builder{red: newRedactor(opt), opt: opt, undone: s.undone}}
 	m.header(s)
-	m.flush()
+	if err := m.flush(); err != nil {
+		return Report{}, err
+	}
 	for _, sec := range s.Sections {
 		if len(s.Sections) > 1 {
 			m.line("## " + sectionTitle(sec))

@@ -88,7 +88,7 @@ func FuzzReplyMarkdown(f *testing.F) {
 
 // What the page shows of a reply has all of its words.
 func TestRichText(t *testing.T) {
-	in := "Intro with `code` and **strong words**.\n\n## Heading\n- item **one**\n- item two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```go\nx := 1\n```\nend ` odd"
+	in := "Intro with `code` and **strong words**. **Why `x` is**\n\n## Heading\n- item **one**\n- item two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```go\nx := 1\n```\nend ` odd"
 	var kinds, text []string
 	for _, r := range richText(in) {
 		kinds = append(kinds, r.Kind)
@@ -100,7 +100,7 @@ func TestRichText(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "para heading para code code para" {
 		t.Errorf("pieces %s", got)
 	}
-	for _, want := range []string{"code:code", "strong:strong words", ":Heading", "strong:one", "| 1 | 2 |", "x := 1", ":end ` odd"} {
+	for _, want := range []string{"code:code", "strong:strong words", "strong:Why \x00code:x\x00strong: is", ":Heading", "strong:one", "| 1 | 2 |", "x := 1", ":end ` odd"} {
 		if !strings.Contains(strings.Join(text, "\x00"), want) {
 			t.Errorf("no %q in %q", want, text)
 		}

@@ -89,33 +89,49 @@ func richSpans(text string) []span {
 			out = append(out, span{Text: "\n"})
 		}
 		parts, ok := spans(line)
-		if !ok {
+		if !ok || strings.Contains(line, atom) {
 			out = append(out, span{Text: line})
 			continue
 		}
-		for _, p := range parts {
-			if p.code {
-				out = append(out, span{"code", strings.TrimSpace(strings.Trim(p.text, "`"))})
-			} else {
-				out = append(out, strongSpans(p.text)...)
-			}
-		}
+		out = append(out, strongSpans(parts)...)
 	}
 	return out
 }
 
-func strongSpans(text string) []span {
-	var out []span
-	at := 0
-	for _, m := range strong.FindAllStringSubmatchIndex(text, -1) {
-		if m[0] > at {
-			out = append(out, span{Text: text[at:m[0]]})
+// atom stands for a code span while strong text is looked for. Cleaned text
+// holds no control characters.
+const atom = "\x00"
+
+// strongSpans finds strong text, which may hold code.
+func strongSpans(parts []part) []span {
+	var flat strings.Builder
+	var codes []string
+	for _, p := range parts {
+		if p.code {
+			codes = append(codes, strings.TrimSpace(strings.Trim(p.text, "`")))
+			flat.WriteString(atom)
+		} else {
+			flat.WriteString(p.text)
 		}
-		out = append(out, span{"strong", text[m[2]:m[3]]})
+	}
+	var out []span
+	add := func(kind, text string) {
+		for i, t := range strings.Split(text, atom) {
+			if i > 0 {
+				out = append(out, span{"code", codes[0]})
+				codes = codes[1:]
+			}
+			if t != "" {
+				out = append(out, span{kind, t})
+			}
+		}
+	}
+	line, at := flat.String(), 0
+	for _, m := range strong.FindAllStringSubmatchIndex(line, -1) {
+		add("", line[at:m[0]])
+		add("strong", line[m[2]:m[3]])
 		at = m[1]
 	}
-	if at < len(text) {
-		out = append(out, span{Text: text[at:]})
-	}
+	add("", line[at:])
 	return out
 }

@@ -26,11 +26,10 @@ func (b *builder) system(e *transcript.Entry) *item {
 	case transcript.SubFrame, "turn_duration", "stop_hook_summary":
 		return nil
 	}
-	label := strings.ReplaceAll(e.Subtype, "_", " ")
-	if label == "" {
-		label = "system"
+	it := &item{Class: "note", Label: "Note of the client", Error: e.Subtype == "api_error"}
+	if e.Subtype != "" {
+		it.Detail = b.red.text(strings.ReplaceAll(e.Subtype, "_", " "))
 	}
-	it := &item{Class: "note", Label: b.red.text(strings.ToUpper(label[:1]) + label[1:]), Error: e.Subtype == "api_error"}
 	var raw struct {
 		Content json.RawMessage `json:"content"`
 		Error   json.RawMessage `json:"error"`

@@ -54,8 +54,13 @@ func (b *builder) call(e *transcript.Entry, c message.Block) block {
 // ResultLabel says what stands above a result of a call: nothing where it is
 // plain what it is.
 func (b block) ResultLabel(i int) string {
-	if b.Results[i].Error {
+	switch r := b.Results[i]; {
+	case i > 0:
+		return ""
+	case r.Error:
 		return "Error"
+	case r.Kind == "note":
+		return ""
 	}
 	for _, f := range b.Fields {
 		if f.Long {
@@ -108,9 +113,15 @@ func (b *builder) input(raw json.RawMessage) ([]field, string) {
 		case "description":
 			f.Name = "" // it speaks for itself
 		}
+		f.Long = f.Long || f.Mark != ""
 		fields = append(fields, f)
 	}
-	return summarize(keys, fields)
+	rest, about := summarize(keys, fields)
+	old := slices.IndexFunc(rest, func(f field) bool { return f.Mark == "removed" })
+	if old > 0 && rest[old-1].Mark == "added" { // the old before the new, as in a diff
+		rest[old-1], rest[old] = rest[old], rest[old-1]
+	}
+	return rest, about
 }
 
 // summarize takes the field that a call is about out of the list and returns it

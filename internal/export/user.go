@@ -23,9 +23,9 @@ func (b *builder) user(e *transcript.Entry) *item {
 	}
 	switch {
 	case e.CompactSummary:
-		return b.folded(e, m, "summary", "Summary of what came before", "What the model goes on from")
+		return b.folded(e, m, "summary", "Summary of what came before", "the model goes on from it")
 	case e.Meta:
-		return b.folded(e, m, "meta", "Put in for the model", "Text that nobody typed")
+		return b.folded(e, m, "meta", "Put in for the model", "not typed by anyone")
 	case len(e.Results) > 0:
 		return b.answers(e, m)
 	}
@@ -104,9 +104,9 @@ func (b *builder) tagged(e *transcript.Entry, m *message.Message) *item {
 		}
 		return it
 	case strings.HasPrefix(text, caveatMark), strings.HasPrefix(text, "<local-command-caveat>"), strings.HasPrefix(text, "<system-reminder>"):
-		return b.folded(e, m, "meta", "Put in for the model", "Text that nobody typed")
+		return b.folded(e, m, "meta", "Put in for the model", "not typed by anyone")
 	case strings.HasPrefix(text, "<task-notification>"):
-		return b.folded(e, m, "meta", "Background task", "Notice of a task that ended")
+		return b.folded(e, m, "meta", "Background task", "notice of its end")
 	case strings.HasPrefix(text, "<command-name>"), strings.HasPrefix(text, "<command-message>"):
 		return b.command(text)
 	case strings.HasPrefix(text, "<bash-input>"):
@@ -173,6 +173,9 @@ func (b *builder) attachment(e *transcript.Entry) *item {
 			return it
 		}
 	}
+	if a.Type == "task_reminder" && string(a.Content) == "[]" {
+		return nil // half of all attachments of some sessions, and nothing in them
+	}
 	it := &item{Class: "attachment", Label: "Attachment", Detail: b.red.text(strings.ReplaceAll(a.Type, "_", " "))}
 	for _, about := range []string{a.DisplayPath, a.Filename, a.Path, a.HookName, a.NewDate} {
 		if about != "" {
@@ -220,7 +223,7 @@ func (b *builder) queued(e *transcript.Entry, prompt json.RawMessage) *item {
 	kind := "prompt"
 	for _, c := range blocks {
 		if c.Type == message.TypeText && strings.HasPrefix(strings.TrimSpace(c.Text), "<task-notification>") {
-			it.Class, it.Label, it.Detail, it.Folded = "meta", "Background task", "", "Notice of a task that ended, "+size(len(c.Text))
+			it.Class, it.Label, it.Detail, it.Folded = "meta", "Background task", "", "notice of its end, "+size(len(c.Text))
 			kind = "verbatim"
 		}
 		bs := b.block(e, c)
