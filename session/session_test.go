@@ -196,3 +196,53 @@ func TestIDs(t *testing.T) {
 		t.Errorf("unknown session: %v", err)
 	}
 }
+
+// TestPersisted: R-1, R-3. A large result is sent as a preview, byte for byte the
+// same after a resume, and its whole text is on disk below the session.
+func TestPersisted(t *testing.T) {
+	ctx := context.Background()
+	project := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(project))
+	must(t, err)
+	cfg := engine.Config{Caps: caps.Window(200_000), Results: s.Results()}
+	e := engine.New(s, cfg)
+	must(t, e.Append(message.User("read it")))
+	req, err := e.Prepare(ctx)
+	must(t, err)
+	call, err := message.ToolUse("toolu_1", "Read", []byte(`{"file_path":"big"}`))
+	must(t, err)
+	m := message.Assistant(call)
+	m.ID = "m1"
+	must(t, e.Record(ctx, req, m))
+	long := strings.Repeat("a line of a large file\n", 4_000)
+	must(t, e.Append(message.UserBlocks(message.ToolResult("toolu_1", false, message.Text(long)))))
+	first, err := e.Prepare(ctx)
+	must(t, err)
+	got := first.Messages[2].Content[0].Content[0].Text
+	if !strings.HasPrefix(got, "<persisted-output>") || len(got) > 4_000 {
+		t.Fatalf("sent %d bytes: %.80s", len(got), got)
+	}
+	must(t, s.Close(ctx))
+	saved := false
+	for _, f := range files(t, filepath.Dir(s.Path)) {
+		if strings.Contains(f, "tool-results") {
+			b, err := os.ReadFile(filepath.Join(filepath.Dir(s.Path), f))
+			must(t, err)
+			saved = saved || string(b) == long
+		}
+	}
+	if !saved {
+		t.Error("the whole text is not on disk")
+	}
+	again, err := st.Open(ctx, s.ID, session.Project(project))
+	must(t, err)
+	defer again.Close(ctx)
+	cfg.Results = again.Results()
+	second, err := engine.New(again, cfg).Prepare(ctx)
+	must(t, err)
+	if string(second.Wire[2]) != string(first.Wire[2]) {
+		t.Errorf("after the resume %.200s\nbefore %.200s", second.Wire[2], first.Wire[2])
+	}
+}
