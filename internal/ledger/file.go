@@ -1,0 +1,157 @@
+package ledger
+
+import "slices"
+
+// file is what happened to one file.
+type file struct {
+	Path    string `json:"p"` // as it was first named
+	Key     string `json:"k"`
+	Reads   int    `json:"r,omitempty"`
+	Edits   int    `json:"e,omitempty"`
+	Writes  int    `json:"w,omitempty"`
+	Deletes int    `json:"d,omitempty"`
+	Tries   int    `json:"f,omitempty"` // changes that failed, were refused, or whose result is not known
+	Hash    string `json:"h,omitempty"` // of the newest content that is known; "" when it changed since
+	Part    bool   `json:"part,omitempty"`
+	Gone    bool   `json:"gone,omitempty"`
+	Outside bool   `json:"out,omitempty"` // changed outside of the conversation since
+	ReadAt  int    `json:"ra,omitempty"`
+	DoneAt  int    `json:"da,omitempty"` // when it was last changed
+}
+
+// changed reports whether the conversation changed the file, or tried.
+func (f *file) changed() bool { return f.Edits+f.Writes+f.Deletes+f.Tries > 0 }
+
+func (f *file) at() int { return max(f.ReadAt, f.DoneAt) }
+
+// entry returns the record of a path, a new one when it was not named before.
+func (l *Ledger) file(dir, path string) *file {
+	key := fileKey(dir, path)
+	if i, ok := l.fileAt[key]; ok {
+		return &l.Files[i]
+	}
+	l.fileAt[key] = len(l.Files)
+	l.Files = append(l.Files, file{Path: path, Key: key})
+	return &l.Files[len(l.Files)-1]
+}
+
+// apply enters one change of an answered call.
+func (l *Ledger) apply(c call, ch change, o outcome) {
+	switch {
+	case ch.Act == actRead && (o.failed() || o.Refused || o.Void):
+		return
+	case o.Void, o.Refused, o.Error:
+		l.attempt(c.Dir, ch)
+		return
+	case c.Act == actShell && o.HasExit && o.Exit != 0:
+		l.attempt(c.Dir, ch)
+		return
+	}
+	sum := ch.Hash
+	if o.Hash != "" && (len(c.Changes) == 0) {
+		sum = o.Hash
+	}
+	l.touch(c.Dir, ch.Path, ch.Act, sum, o.Part)
+}
+
+// attempt enters a change that did not happen, or may have.
+func (l *Ledger) attempt(dir string, ch change) {
+	if ch.Act == actRead || ch.Path == "" {
+		return
+	}
+	f := l.file(dir, ch.Path)
+	f.Tries++
+	f.DoneAt = max(f.DoneAt, l.N)
+}
+
+// touch enters something that was done to a file.
+func (l *Ledger) touch(dir, path string, act action, sum string, part bool) {
+	if path == "" {
+		return
+	}
+	f := l.file(dir, path)
+	switch act {
+	case actRead:
+		f.Reads++
+		f.ReadAt = l.N
+		f.Gone = false
+		if sum != "" {
+			f.Hash, f.Part, f.Outside = sum, false, false
+		} else if f.Hash == "" {
+			f.Part = part
+		}
+		l.boundReads()
+		return
+	case actEdit:
+		f.Edits++
+	case actWrite:
+		f.Writes++
+	case actDelete:
+		f.Deletes++
+		sum = ""
+	}
+	f.Gone = act == actDelete
+	f.Hash, f.Part, f.Outside = sum, false, false
+	f.DoneAt = l.N
+}
+
+// outside notes that a file was changed by somebody else.
+func (l *Ledger) outside(dir, path string) {
+	if path == "" {
+		return
+	}
+	f := l.file(dir, path)
+	f.Outside, f.Hash = true, ""
+	if f.at() == 0 {
+		f.ReadAt = l.N
+	}
+}
+
+// boundReads drops the files that were read longest ago, an eighth of the bound at
+// a time, when too many were only read. Files that were changed are never dropped.
+func (l *Ledger) boundReads() {
+	if len(l.Files) <= maxReads {
+		return
+	}
+	var reads []int
+	for i := range l.Files {
+		if !l.Files[i].changed() {
+			reads = append(reads, l.Files[i].ReadAt)
+		}
+	}
+	if len(reads) <= maxReads {
+		return
+	}
+	slices.Sort(reads)
+	oldest := reads[len(reads)-maxReads*7/8]
+	kept := l.Files[:0]
+	for _, f := range l.Files {
+		if f.changed() || f.ReadAt >= oldest {
+			kept = append(kept, f)
+		} else {
+			l.Lost.Reads++
+		}
+	}
+	l.Files = kept
+	l.index()
+}
+
+// changedSince returns the files that were changed after a point, newest first.
+func (l *Ledger) changedSince(at int) []string {
+	type hit struct {
+		path string
+		at   int
+	}
+	var hits []hit
+	for i := range l.Files {
+		if f := &l.Files[i]; f.DoneAt > at && f.Edits+f.Writes+f.Deletes > 0 {
+			hits = append(hits, hit{f.Path, f.DoneAt})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return b.at - a.at })
+	var out []string
+	for _, h := range hits {
+		out = append(out, h.path)
+	}
+	return out
+}
