@@ -253,7 +253,7 @@ func TestHostileInputIsLinear(t *testing.T) {
 		pemBegin + "RSA " + "PRIVATE KEY-----\n", pemEnd + "PRIVATE KEY-----\n", "eyJ.", "eyJhbGciOiJIUzI1NiJ9.eyJ", "://a:b@", "password=", "token:\"", "secret_",
 		"sk-ant-", "basic ", "authorization: bearer ", strings.Repeat("A", 64) + "\n", key + " ", "\\", "\"", `password=\"`,
 	} {
-		text := strings.Repeat(unit, (256<<10)/len(unit))
+		text := strings.Repeat(unit, (96<<10)/len(unit))
 		Redact(text)
 		RedactJSON([]byte(text))
 	}
