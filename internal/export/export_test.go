@@ -26,6 +26,9 @@ func TestGolden(t *testing.T) {
 	for _, f := range formats {
 		t.Run(f.ext, func(t *testing.T) {
 			got, _ := export(t, s, f.ext, Options{})
+			if f.ext == "json" {
+				got = skeleton(got)
+			}
 			name := filepath.Join("testdata", "session."+f.ext)
 			if *update {
 				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
@@ -39,12 +42,39 @@ func TestGolden(t *testing.T) {
 			if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
 				t.Errorf("differs from %s near\n%s\nrun with -update to accept", name, difference(got, want))
 			}
-			again, _ := export(t, s, f.ext, Options{})
-			if again != got {
+			first, _ := export(t, s, f.ext, Options{})
+			if again, _ := export(t, s, f.ext, Options{}); again != first {
 				t.Error("a second export differs from the first")
 			}
 		})
 	}
+}
+
+// skeleton shortens the entries of a JSON export, each on its line, to what
+// names them. How an entry is written is not the subject of this package; that
+// it is the same as in the log is what TestJSONShape shows.
+func skeleton(doc string) string {
+	lines := strings.Split(doc, "\n")
+	for i, l := range lines {
+		raw := strings.TrimRight(l, ",]")
+		var e struct {
+			Type    string `json:"type"`
+			Subtype string `json:"subtype,omitempty"`
+			UUID    string `json:"uuid,omitempty"`
+		}
+		if json.Unmarshal([]byte(raw), &e) == nil && e.Type != "" {
+			lines[i] = marshal(e) + l[len(raw):]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func marshal(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }
 
 func difference(a, b string) string {
@@ -151,7 +181,7 @@ func TestJSONShape(t *testing.T) {
 	if want := (Usage{Replies: 7, Input: 70, CacheRead: 7000, Output: 55}); doc.Session.Usage != want {
 		t.Errorf("usage %+v, want %+v", doc.Session.Usage, want)
 	}
-	if len(doc.Agents) != 2 || doc.Agents[0].Type != "explore" || doc.Agents[0].Messages != 2 {
+	if len(doc.Agents) != 2 || doc.Agents[0].Type != "explore" || doc.Agents[0].Messages != 2 || doc.Agents[0].Prompt != "Find all callers of Total. Report their files." {
 		t.Errorf("agents %+v", doc.Agents)
 	}
 	// Every line of the log is in the export, byte for byte, once.
@@ -202,6 +232,23 @@ func TestImages(t *testing.T) {
 		}
 		if strings.Contains(got, "data:image/svg") || strings.Contains(got, "data:application") {
 			t.Errorf("%s embeds what may hold scripts", ext)
+		}
+	}
+}
+
+// A secret that does not fit the short form of a prompt is redacted as a whole
+// before the prompt is cut for a title or a list.
+func TestLongSecretInTitle(t *testing.T) {
+	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	token := part(`{"alg":"RS256"}`) + "." + part(`{"sub":"`+strings.Repeat("claims of all kinds ", 80)+`"}`) + "." + strings.Repeat("aZ0_", 40)
+	w := newWriter(t)
+	w.prompt("Is " + token + " still good?")
+	w.prompt("And now?")
+	s := w.session()
+	for _, f := range formats {
+		got, _ := export(t, s, f.ext, Options{})
+		if strings.Contains(got, token[:16]) {
+			t.Errorf("%s shows the beginning of a token", f.ext)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 	"sync"
 
 	"varve.dev/internal/term"
@@ -103,7 +102,7 @@ func prompts(s *Session, red *redactor) []promptLink {
 			continue
 		}
 		for _, e := range sec.Entries {
-			if text, ok := e.PromptText(); ok && !strings.HasPrefix(text, "<") {
+			if text, ok := promptOf(e); ok {
 				red.at(e)
 				if line := term.Line(red.text(text), 100); line != "" {
 					out = append(out, promptLink{anchor(e), line})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/internal/term"
 	"varve.dev/message"
 	"varve.dev/transcript"
 )
@@ -157,7 +158,7 @@ func (j *jsonWriter) session(s *Session) jsonSession {
 func (j *jsonWriter) agents(agents []Agent) []jsonAgent {
 	out := []jsonAgent{}
 	for _, a := range agents {
-		out = append(out, jsonAgent{a.ID, a.Type, a.Description, a.Prompt, a.Messages, stamp(a.First), stamp(a.Last)})
+		out = append(out, jsonAgent{a.ID, a.Type, a.Description, term.Line(j.red.text(a.Prompt), 1000), a.Messages, stamp(a.First), stamp(a.Last)})
 	}
 	return out
 }

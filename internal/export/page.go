@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"varve.dev/internal/term"
+	"varve.dev/message"
+	"varve.dev/transcript"
 )
 
 // fact is a line of the heading of a document.
@@ -12,12 +14,46 @@ type fact struct{ Name, Value string }
 
 // title is the name under which a session is shown.
 func title(s *Session, red *redactor) string {
-	for _, t := range []string{s.Lite.Title, s.Lite.FirstPrompt, s.ID} {
+	for _, t := range []string{s.Lite.Title, firstPrompt(s), s.ID} {
 		if t = term.Line(red.text(t), 120); t != "" {
 			return t
 		}
 	}
 	return "Session"
+}
+
+// firstPrompt is the whole of the first prompt of the conversation.
+func firstPrompt(s *Session) string {
+	for _, sec := range s.Sections {
+		if sec.Kind != SectionMain {
+			continue
+		}
+		for _, e := range sec.Entries {
+			if text, ok := promptOf(e); ok {
+				return text
+			}
+		}
+	}
+	return s.Lite.FirstPrompt
+}
+
+// promptOf returns the whole text of a prompt, and false for other entries. The
+// short form that lists of sessions use will not do here: a secret that is cut
+// off is not recognised and would be shown up to the cut.
+func promptOf(e *transcript.Entry) (string, bool) {
+	if _, ok := e.PromptText(); !ok {
+		return "", false
+	}
+	m, err := e.Message()
+	if err != nil {
+		return "", false
+	}
+	for _, b := range m.Content {
+		if b.Type == message.TypeText && !message.IsBlank(b.Text) {
+			return b.Text, true
+		}
+	}
+	return "", false
 }
 
 // facts are what is known of a session, leaving out what is not.

@@ -1,9 +1,12 @@
 package export
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +55,7 @@ type Agent struct {
 	ID          string
 	Type        string // explore, reviewer, …; "" when not recorded
 	Description string
-	Prompt      string // one line of it
+	Prompt      string // all of it; shown in part
 	Messages    int
 	First, Last time.Time
 }
@@ -263,13 +266,45 @@ func agentsBeside(path string) []Agent {
 		}
 		a := Agent{ID: id}
 		if lite, _, err := transcript.ReadLiteFile(filepath.Join(dir, d.Name())); err == nil {
-			a.Prompt, a.Messages, a.First, a.Last = lite.FirstPrompt, lite.Messages, lite.First, lite.Last
+			a.Messages, a.First, a.Last = lite.Messages, lite.First, lite.Last
 		}
+		a.Prompt = taskOf(filepath.Join(dir, d.Name()))
 		a.readMeta(filepath.Join(dir, name+".meta.json"))
 		agents = append(agents, a)
 	}
 	return agents
 }
+
+// taskOf returns what a sub-agent was told, from the first record of its log, ""
+// where it cannot be read.
+func taskOf(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() // nothing was written
+	line, err := bufio.NewReader(io.LimitReader(f, maxFirst)).ReadBytes('\n')
+	if err != nil {
+		return ""
+	}
+	e, err := transcript.Parse(bytes.TrimRight(line, "\r\n"))
+	if err != nil || e.Type != transcript.TypeUser {
+		return ""
+	}
+	m, err := e.Message()
+	if err != nil {
+		return ""
+	}
+	for _, b := range m.Content {
+		if b.Type == message.TypeText && !message.IsBlank(b.Text) {
+			return b.Text
+		}
+	}
+	return ""
+}
+
+// maxFirst bounds the first record; longer tasks are not listed.
+const maxFirst = 1 << 20
 
 // maxMeta bounds what is read of a file that should have a hundred bytes.
 const maxMeta = 64 << 10
