@@ -35,6 +35,10 @@ type Config struct {
 	// Weight corrects estimates of this model by what it reported. Keep one for
 	// each model over all sessions; nil: one of this engine's own.
 	Weight *tokens.Weight
+	// NoUsage says that usage figures in the log are not those of the requests that
+	// this engine prepares: a recording is replayed, whose system text and tools
+	// are not known. Sizes are estimates then.
+	NoUsage bool
 	// Results is where large tool results go; nil: they stay in the log whole.
 	Results *results.Decisions
 	// Observe is told of what happens, in order, without locks being held by
@@ -72,6 +76,7 @@ type Engine struct {
 	guard   *validate.Guard
 	sent    *sentRequest
 	foreign bool   // the log was written by another program and not sent by us yet
+	fed     bool   // a reply was fed since the last request
 	edited  string // what was appended since the last request that changes what stood before
 	err     error  // why the engine cannot go on: its store gave up
 }
@@ -154,6 +159,7 @@ func (e *Engine) remeasure(c *transcript.Chain) {
 	}
 	for _, entry := range c.Entries {
 		switch {
+		case e.cfg.NoUsage:
 		case changesView(entry):
 			clear(usage)
 		case entry.Type == transcript.TypeAssistant && !entry.APIError && entry.MessageID != "":
@@ -260,7 +266,11 @@ func (e *Engine) measure(x *transcript.Entry) {
 	switch x.Type {
 	case transcript.TypeUser, transcript.TypeAssistant:
 		if m, err := x.Message(); err == nil && !x.APIError {
-			e.meter.Append(*m)
+			sized := *m
+			if e.cfg.NoUsage {
+				sized.Usage = nil
+			}
+			e.meter.Append(sized)
 		}
 	case transcript.TypeAttachment:
 		if texts, _, err := x.Rendered(); err == nil {
@@ -274,15 +284,15 @@ func (e *Engine) measure(x *transcript.Entry) {
 			return // it changed nothing
 		}
 		for _, r := range rs {
-			if old := e.resultText(r.ToolUseID); old > 0 {
+			if old := e.resultSize(r.ToolUseID); old > 0 {
 				e.meter.Remove(old - tokens.Text(r.Replacement))
 			}
 		}
 	}
 }
 
-// resultText returns the estimate of the stored result of a call.
-func (e *Engine) resultText(call string) int {
+// resultSize returns the estimate of the stored result of a call.
+func (e *Engine) resultSize(call string) int {
 	for i := len(e.log.Entries) - 1; i >= 0; i-- {
 		x := e.log.Entries[i]
 		for _, id := range x.Results {
@@ -346,6 +356,36 @@ func (e *Engine) Append(m message.Message, extra ...transcript.Extra) error {
 		m = message.UserBlocks(blocks...)
 	}
 	return e.add(e.stamp.User(e.view.Leaf, m, extra...))
+}
+
+// Feed adds an entry that was recorded elsewhere, behind the leaf, with all its
+// bytes but the parent: a recording is replayed through the engine entry by entry.
+// Entries that are no part of a conversation (progress, bookkeeping, the
+// recording's own boundaries and summaries) are passed over.
+func (e *Engine) Feed(x *transcript.Entry) error {
+	switch {
+	case x.Type != transcript.TypeUser && x.Type != transcript.TypeAssistant && x.Type != transcript.TypeAttachment, x.CompactSummary, x.APIError:
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	raw, err := x.Raw()
+	if err != nil {
+		return err
+	}
+	parent := []byte("null")
+	if e.view.Leaf != "" {
+		parent = message.AppendString(nil, e.view.Leaf)
+	}
+	if raw, err = transcript.Splice(raw, "parentUuid", parent); err != nil {
+		return err
+	}
+	fed, err := transcript.Parse(raw)
+	if err != nil {
+		return err
+	}
+	e.fed = e.fed || x.Type == transcript.TypeAssistant
+	return e.add(fed)
 }
 
 // lateResult tells of a result whose call was answered before it came.

@@ -11,6 +11,7 @@ const (
 	FrameLost  EventKind = "frame-lost"  // the bytes of a session's frame are gone; a new frame was made
 	Repaired   EventKind = "repaired"    // entries were written that settle what could not be sent as recorded
 	Persisted  EventKind = "persisted"   // large results went to disk
+	Shortened  EventKind = "shortened"   // a result that does not fit is sent in part
 	Compacted  EventKind = "compacted"   // the ladder appended edits
 	PrefixLost EventKind = "prefix-lost" // a request does not extend the one before, although no edit was made
 	CacheBreak EventKind = "cache-break" // fewer tokens were read from the cache than expected

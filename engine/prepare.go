@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/internal/results"
@@ -96,8 +97,8 @@ func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
 	if _, err := e.fit(ctx, CauseThreshold, e.budget.Auto, e.budget.Warning, Ask{}); err != nil {
 		return nil, err
 	}
-	if total := e.meter.Total(); total > e.budget.Effective {
-		return nil, &FullError{Total: total, Effective: e.budget.Effective}
+	if err := e.squeeze(); err != nil {
+		return nil, err
 	}
 	if err := e.keepPrefix(); err != nil {
 		return nil, err
@@ -157,6 +158,61 @@ func (e *Engine) decideResults() error {
 		e.note(Event{Kind: Notice, Detail: err.Error()})
 	}
 	return nil
+}
+
+// squeeze shortens results that were not sent yet when nothing else can leave the
+// view any more: the largest first, each to its head and tail. What is left out
+// stays in the log. Decisions are entries like any other, made before the first
+// send, so that no model's reasoning is tied to the longer text.
+func (e *Engine) squeeze() error {
+	for range maxSqueezes {
+		over := e.meter.Total() - e.budget.Effective
+		if over <= 0 {
+			return nil
+		}
+		var worst *message.Block
+		size := 0
+		for i := range e.plain[len(e.plain)-1].Content {
+			b := &e.plain[len(e.plain)-1].Content[i]
+			if n := e.cfg.Estimator.Block(*b); b.Type == message.TypeToolResult && n > size {
+				worst, size = b, n
+			}
+		}
+		if worst == nil || size < minSqueezed {
+			break
+		}
+		text := resultText(worst)
+		keep := max(len(text)*max(e.meter.Weigh(size)-over-over/8, e.meter.Weigh(size)/8)/max(e.meter.Weigh(size), 1), 400)
+		if keep >= len(text) {
+			break
+		}
+		short := results.HeadTail(text, keep)
+		before := e.meter.Total()
+		if err := e.add(e.stamp.Replacements(transcript.Replacement{Kind: results.KindToolResult, ToolUseID: worst.ToolUseID, Replacement: short})); err != nil {
+			return err
+		}
+		e.note(Event{Kind: Shortened, Results: 1, Before: before, After: e.meter.Total(), Detail: "a result that alone does not fit the window is sent in part; all of it is in the log"})
+	}
+	if total := e.meter.Total(); total > e.budget.Effective {
+		return &FullError{Total: total, Effective: e.budget.Effective}
+	}
+	return nil
+}
+
+const (
+	maxSqueezes = 64  // results of one message that are shortened
+	minSqueezed = 200 // tokens below which shortening a result is not worth its notice
+)
+
+// resultText is the text of a result.
+func resultText(b *message.Block) string {
+	var out []string
+	for _, c := range b.Content {
+		if c.Type == message.TypeText {
+			out = append(out, c.Text)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // sentRequest is the newest request that was answered.
@@ -325,6 +381,10 @@ func (e *Engine) check(r *Request) []validate.Violation {
 	if e.guard == nil {
 		e.guard = validate.NewGuard(validate.Options{NoPrefill: !e.cfg.Caps.Prefill, NoSystem: !e.cfg.Caps.MidSystem,
 			MaxImages: e.cfg.Caps.MaxImages, Bound: e.cfg.Caps.PrefixBound})
+		e.fed = true
+	}
+	if e.fed {
+		e.fed = false
 		e.seedGuard(r)
 	}
 	bad := e.guard.Check(req)
@@ -335,8 +395,8 @@ func (e *Engine) check(r *Request) []validate.Violation {
 	return bad
 }
 
-// seedGuard tells the validator of the last reply of a resumed session: it was
-// received for what stands before it.
+// seedGuard tells the validator of the last reply of a resumed or replayed
+// session: it was received for what stands before it.
 func (e *Engine) seedGuard(r *Request) {
 	for i := len(r.Wire) - 1; i > 0; i-- {
 		if r.Messages[i].Role == message.RoleAssistant {

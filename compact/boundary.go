@@ -1,0 +1,176 @@
+package compact
+
+import (
+	"encoding/json"
+
+	"varve.dev/message"
+	"varve.dev/transcript"
+)
+
+// Loss is what left the view with a compaction (G-3). It stands on the boundary.
+type Loss struct {
+	Messages int            `json:"messages"`
+	Tokens   int            `json:"tokens"`
+	Kinds    map[string]int `json:"kinds"`             // tokens by kind of block
+	Entries  []LostEntry    `json:"entries,omitempty"` // the largest, at most 200
+	More     int            `json:"more,omitempty"`    // how many entries are not listed
+}
+
+// LostEntry is one entry that left the view.
+type LostEntry struct {
+	UUID   string `json:"uuid"`
+	Kind   string `json:"kind"`
+	Tokens int    `json:"tokens"`
+}
+
+// maxLost bounds the list on a boundary; Recall finds what is not on it.
+const maxLost = 200
+
+// loss lists what of the view is not among the kept entries.
+func (j *job) loss(kept map[string]bool) Loss {
+	out := Loss{Kinds: map[string]int{}}
+	at := map[string]int{}
+	for _, m := range j.View.Messages {
+		lost := false
+		for _, b := range m.Blocks {
+			if kept[b.Entry] {
+				continue
+			}
+			n := j.Weigh(j.Size(b.Block))
+			out.Tokens += n
+			out.Kinds[b.Type] += n
+			lost = true
+			if i, ok := at[b.Entry]; ok {
+				out.Entries[i].Tokens += n
+			} else if b.Entry != "" {
+				at[b.Entry] = len(out.Entries)
+				out.Entries = append(out.Entries, LostEntry{b.Entry, b.Type, n})
+			}
+		}
+		if lost {
+			out.Messages++
+		}
+	}
+	if n := len(out.Entries) - maxLost; n > 0 {
+		out.Entries, out.More = largest(out.Entries, maxLost), n
+	}
+	return out
+}
+
+// largest returns the n largest of es, in their order.
+func largest(es []LostEntry, n int) []LostEntry {
+	sizes := make([]int, len(es))
+	for i, e := range es {
+		sizes[i] = e.Tokens
+	}
+	cut := nth(sizes, n)
+	out := make([]LostEntry, 0, n)
+	for _, e := range es {
+		if e.Tokens > cut && len(out) < n {
+			out = append(out, e)
+		}
+	}
+	for _, e := range es {
+		if e.Tokens == cut && len(out) < n {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// edit is a compaction to be written.
+type edit struct {
+	rung, source string
+	text         string   // of the summary, ready to be sent
+	kept         []string // uuids of entries that stay, in the order of the view
+	head         bool     // the kept entries stand before the summary (from)
+	attach       []Attachment
+}
+
+// entries builds the entries of a compaction: boundary, summary, attachments, in
+// one write (C-13).
+func (j *job) entries(ed edit) []*transcript.Entry {
+	keep := make(map[string]bool, len(ed.kept))
+	for _, u := range ed.kept {
+		keep[u] = true
+	}
+	boundaryID, summaryID := j.id(), j.id()
+	own := transcript.BoundaryOwn{Rung: ed.rung, Cause: j.Cause, CoversLeaf: j.View.Leaf, CoversHash: j.hash(), Thinking: "keep", Frame: j.Frame.ID}
+	if loss, err := json.Marshal(j.loss(keep)); err == nil {
+		own.Loss = loss
+	}
+	if j.Caps.PrefixBound && !ed.head && len(ed.kept) > 0 {
+		own.Thinking = "strip" // what stood before the kept part is gone (C-0)
+	}
+	trigger := "auto"
+	if j.Cause == "manual" {
+		trigger = "manual"
+	}
+	b := transcript.Boundary{Trigger: trigger, PreTokens: int64(j.Total)}
+	if len(ed.kept) > 0 {
+		anchor := summaryID
+		if ed.head {
+			anchor = boundaryID
+		}
+		b.PreservedMessages = &transcript.PreservedMessages{AnchorUUID: anchor, UUIDs: ed.kept}
+		own.KeptOffsets = map[string]int64{}
+		for _, u := range ed.kept {
+			if off := j.Offset(u); off > 0 {
+				own.KeptOffsets[u] = off
+			}
+		}
+	}
+	b.Own = own
+	build := func(b transcript.Boundary) []*transcript.Entry {
+		out := []*transcript.Entry{j.stampWith(boundaryID).CompactBoundary(j.View.Leaf, b),
+			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), transcript.Own(map[string]string{"source": ed.source}))}
+		parent := summaryID
+		for _, a := range ed.attach {
+			e := j.Stamp.Attachment(parent, a.What, a.Rendered)
+			out, parent = append(out, e), e.UUID
+		}
+		return append(out, j.checkpoint()...)
+	}
+	b.PostTokens = int64(j.Try(build(b)).Tokens)
+	return build(b)
+}
+
+func (j *job) id() string {
+	if j.Stamp.NewID != nil {
+		return j.Stamp.NewID()
+	}
+	return transcript.NewUUID()
+}
+
+func (j *job) stampWith(id string) transcript.Stamp {
+	st := j.Stamp
+	st.NewID = func() string { return id }
+	return st
+}
+
+// entriesOf returns the uuids of the entries that messages [from, to) of the view
+// come from, in the order of the view.
+func (j *job) entriesOf(from, to int) []string {
+	seen := make(map[string]bool)
+	var out []string
+	for _, m := range j.View.Messages[from:to] {
+		for _, b := range m.Blocks {
+			if b.Entry != "" && !seen[b.Entry] {
+				seen[b.Entry] = true
+				out = append(out, b.Entry)
+			}
+		}
+	}
+	return out
+}
+
+// sizeOf returns the estimated tokens of messages [from, to) of the view.
+func (j *job) sizeOf(from, to int) int {
+	n := 0
+	for i := from; i < to; i++ {
+		for k := range j.View.Messages[i].Blocks {
+			n += j.Size(j.View.Messages[i].Blocks[k].Block)
+		}
+	}
+	return j.Weigh(n)
+}

@@ -1,0 +1,69 @@
+package compact
+
+import (
+	"errors"
+	"fmt"
+
+	"varve.dev/engine"
+)
+
+// Mode is the setting compact.mode (B-4).
+type Mode string
+
+// The modes.
+const (
+	Auto     Mode = "auto"     // at the threshold, and when the provider refuses
+	Reactive Mode = "reactive" // only when the provider refuses
+	Collapse Mode = "collapse" // staged range by range, committed before the window is full
+	Manual   Mode = "manual"   // only when the user asks
+	Off      Mode = "off"      // never
+)
+
+// Policy says when a conversation may be compacted. There is one for all paths:
+// what is off here is off on every one of them (G-4). The zero value is Auto.
+type Policy struct {
+	Mode Mode
+	// Switch names the setting or variable that set the mode, for errors.
+	Switch string
+	// NoMicro turns clearing of old results off, NoNotes session notes as summary.
+	NoMicro, NoNotes bool
+	// Tools are further tools whose results may be cleared (C-1).
+	Tools []string
+}
+
+// ErrOff is wrapped by errors of plans that the policy forbids.
+var ErrOff = errors.New("compaction is switched off")
+
+// OffError says which switch keeps a conversation from being compacted.
+type OffError struct {
+	Policy Policy
+	Cause  string
+}
+
+func (e *OffError) Error() string {
+	by := string(e.Policy.Mode)
+	if e.Policy.Switch != "" {
+		by = e.Policy.Switch
+	}
+	what := "set compact.mode to auto"
+	if e.Policy.Mode == Manual {
+		what = "run /compact, or set compact.mode to auto"
+	}
+	return fmt.Sprintf("the conversation no longer fits and compaction is switched off (%s): %s", by, what)
+}
+
+// Is makes errors.Is(err, ErrOff) true.
+func (e *OffError) Is(target error) bool { return target == ErrOff }
+
+// allows reports whether anything may be planned for a cause (C-11).
+func (p Policy) allows(cause string) bool {
+	switch p.Mode {
+	case Off:
+		return false
+	case Manual:
+		return cause == engine.CauseManual
+	case Reactive:
+		return cause != engine.CauseThreshold
+	}
+	return true
+}
