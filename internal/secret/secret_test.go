@@ -36,7 +36,7 @@ func inside(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// TM-3, H-8: each kind of secret is found in every surrounding, with its exact
+// TM-3, H-8, rohitg00/agentmemory#911: each kind of secret is found in every surrounding, with its exact
 // range, and is gone after redaction.
 func TestEverySampleInEveryContext(t *testing.T) {
 	for _, c := range contexts {
