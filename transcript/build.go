@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"varve.dev/message"
@@ -65,7 +66,7 @@ func unescapeSeparators(b []byte) []byte {
 			continue
 		}
 		if i+6 <= len(b) && (string(b[i:i+6]) == `\u2028` || string(b[i:i+6]) == `\u2029`) {
-			out = append(out, 0xE2, 0x80, 0xA0|b[i+5]-'0')
+			out = append(out, 0xE2, 0x80, 0xA0+(b[i+5]-'0')) // U+202n is E2 80 An in UTF-8
 			i += 5
 			continue
 		}
@@ -166,20 +167,23 @@ func (s Stamp) User(parent string, m message.Message, extra ...Extra) *Entry {
 		opt("agentId", s.AgentID).str("type", TypeUser).raw("message", m.JSON())
 	pre, post := split(extra, "isMeta", "isVisibleInTranscriptOnly", "isCompactSummary")
 	o.extras(pre).str("uuid", s.id()).str("timestamp", s.now())
-	ref, ours := split(post, "permissionMode", "origin", "promptSource", "toolUseResult", "sourceToolAssistantUUID", "forkedFrom")
+	ref, ours := split(post, "permissionMode", "origin", "promptSource", "toolUseResult", "sourceToolUseID", "sourceToolAssistantUUID",
+		"interruptedMessageId", "forkedFrom")
 	return s.tail(o.extras(ref)).extras(ours).entry()
 }
 
-// split parts extras into those with one of the given keys and the rest.
+// split parts extras into those with one of the given keys, in the order of the
+// keys, and the rest, in their own.
 func split(xs []Extra, keys ...string) (in, out []Extra) {
-	for _, x := range xs {
-		hit := false
-		for _, k := range keys {
-			hit = hit || x.Key == k
+	for _, k := range keys {
+		for _, x := range xs {
+			if x.Key == k {
+				in = append(in, x)
+			}
 		}
-		if hit {
-			in = append(in, x)
-		} else {
+	}
+	for _, x := range xs {
+		if !slices.Contains(keys, x.Key) {
 			out = append(out, x)
 		}
 	}
@@ -188,10 +192,12 @@ func split(xs []Extra, keys ...string) (in, out []Extra) {
 
 // Assistant builds an assistant entry. m.Raw, when set, is written as it is.
 func (s Stamp) Assistant(parent string, m message.Message, requestID string, extra ...Extra) *Entry {
+	pre, post := split(extra, "attributionSkill", "attributionPlugin")
+	ref, ours := split(post, "isApiErrorMessage", "error", "apiErrorStatus", "effort", "forkedFrom")
 	o := newObject().parent(parent).boolean("isSidechain", s.Sidechain).raw("message", m.JSON()).
-		opt("requestId", requestID).opt("agentId", s.AgentID).str("type", TypeAssistant).
-		str("uuid", s.id()).str("timestamp", s.now())
-	return s.tail(o).extras(extra).entry()
+		opt("requestId", requestID).extras(pre).opt("agentId", s.AgentID).str("type", TypeAssistant).
+		str("uuid", s.id()).str("timestamp", s.now()).extras(ref)
+	return s.tail(o).extras(ours).entry()
 }
 
 // Attachment builds an attachment entry. rendered is what the model sees of it,
@@ -218,8 +224,8 @@ func (s Stamp) Attachment(parent string, attachment json.RawMessage, rendered []
 func (s Stamp) System(parent, subtype, content, level string, extra ...Extra) *Entry {
 	o := newObject().parent(parent).boolean("isSidechain", s.Sidechain).opt("agentId", s.AgentID).
 		str("type", TypeSystem).str("subtype", subtype).opt("content", content)
-	pre, ours := split(extra, "hookCount", "durationMs", "error", "retryInMs", "retryAttempt", "maxRetries")
-	o.extras(pre).str("timestamp", s.now()).str("uuid", s.id()).boolean("isMeta", false).opt("level", level)
+	pre, ours := split(extra, "hookCount", "durationMs", "messageCount", "error", "retryInMs", "retryAttempt", "maxRetries")
+	o.extras(pre).opt("level", level).str("timestamp", s.now()).str("uuid", s.id()).boolean("isMeta", false)
 	return s.tail(o).extras(ours).entry()
 }
 
@@ -236,8 +242,8 @@ func (s Stamp) CompactBoundary(leaf string, b Boundary) *Entry {
 	}
 	o := newObject().parent("").str("logicalParentUuid", leaf).boolean("isSidechain", s.Sidechain).
 		str("userType", "external").opt("entrypoint", s.Entrypoint).str("cwd", s.CWD).
-		str("sessionId", s.SessionID).str("version", s.Version).str("gitBranch", s.GitBranch).opt("slug", s.Slug).
-		opt("agentId", s.AgentID).str("type", TypeSystem).str("subtype", SubCompactBoundary).
+		str("sessionId", s.SessionID).str("version", s.Version).str("gitBranch", s.GitBranch).opt("agentId", s.AgentID).
+		opt("slug", s.Slug).str("type", TypeSystem).str("subtype", SubCompactBoundary).
 		str("content", "Conversation compacted").boolean("isMeta", false).str("timestamp", s.now()).str("uuid", s.id()).
 		str("level", "info").raw("compactMetadata", append(meta.b, '}'))
 	return o.extras([]Extra{Own(b.Own)}).entry()
@@ -256,8 +262,8 @@ func (s Stamp) MicrocompactBoundary(parent string, m Microcompact) *Entry {
 		raw("compactedToolIds", mustJSON(ids)).raw("clearedAttachmentUUIDs", mustJSON(cleared))
 	o := newObject().parent(parent).boolean("isSidechain", s.Sidechain).
 		str("userType", "external").opt("entrypoint", s.Entrypoint).str("cwd", s.CWD).
-		str("sessionId", s.SessionID).str("version", s.Version).str("gitBranch", s.GitBranch).opt("slug", s.Slug).
-		opt("agentId", s.AgentID).str("type", TypeSystem).str("subtype", SubMicrocompact).
+		str("sessionId", s.SessionID).str("version", s.Version).str("gitBranch", s.GitBranch).opt("agentId", s.AgentID).
+		opt("slug", s.Slug).str("type", TypeSystem).str("subtype", SubMicrocompact).
 		str("content", "Context microcompacted").boolean("isMeta", false).str("timestamp", s.now()).str("uuid", s.id()).
 		str("level", "info").raw("microcompactMetadata", append(meta.b, '}'))
 	own := newObject().opt("placeholder", m.Placeholder).opt("thinking", m.Thinking)
