@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Match is the session that a reference means.
@@ -129,14 +128,14 @@ func (f *Finder) homeOf(path string) *Home {
 }
 
 // byID looks through the names of all logs: those whose id is ref, those whose
-// id begins with it, and all ids.
-func (f *Finder) byID(ctx context.Context, ref string, q Query) (exact, begins []*file, ids []*file, err error) {
-	files, _, err := f.scan(ctx, Query{Source: q.Source})
+// id begins with it, and all.
+func (f *Finder) byID(ctx context.Context, ref string, q Query) (exact, begins, all []*file, err error) {
+	all, err = f.names(ctx, Query{Source: q.Source})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	want := strings.ToLower(ref)
-	for _, fl := range files {
+	for _, fl := range all {
 		id := strings.ToLower(fl.id())
 		switch {
 		case id == want:
@@ -145,7 +144,26 @@ func (f *Finder) byID(ctx context.Context, ref string, q Query) (exact, begins [
 			begins = append(begins, fl)
 		}
 	}
-	return exact, begins, files, nil
+	return f.described(exact), f.described(begins), all, nil
+}
+
+// described returns the files that are logs indeed, described, each once: a link
+// to another log of its folder stands for that one.
+func (f *Finder) described(named []*file) []*file {
+	var out []*file
+	seen := make(map[string]bool)
+	for _, n := range named {
+		path := n.path
+		if st, err := f.FS.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+			path = aliased(path)
+		}
+		fl, err := f.stat(n.home, path)
+		if err == nil && !seen[path] {
+			seen[path] = true
+			out = append(out, fl)
+		}
+	}
+	return out
 }
 
 // choose picks one of the files that a reference means: the only one, or the only
@@ -254,9 +272,9 @@ const nearMax = 5
 // near returns the sessions whose id or title is written like ref.
 func (f *Finder) near(ref string, sessions []*Session, ids []*file) []*Session {
 	type scored struct {
-		s     *Session
-		miss  int
-		since time.Time
+		s    *Session
+		fl   *file // not looked into yet
+		miss int
 	}
 	var out []scored
 	want := foldText(ref)
@@ -270,7 +288,7 @@ func (f *Finder) near(ref string, sessions []*Session, ids []*file) []*Session {
 		}
 		if d <= limit {
 			seen[s.Path] = true
-			out = append(out, scored{s, d, s.Time()})
+			out = append(out, scored{s, nil, d})
 		}
 	}
 	for _, fl := range ids {
@@ -279,22 +297,20 @@ func (f *Finder) near(ref string, sessions []*Session, ids []*file) []*Session {
 			id = id[:len(want)]
 		}
 		if d := distance(want, id, limit); d <= limit && !seen[fl.path] {
-			out = append(out, scored{fl.session(), d, fl.mtime})
+			out = append(out, scored{nil, fl, d})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b scored) int {
-		if a.miss != b.miss {
-			return a.miss - b.miss
-		}
-		return b.since.Compare(a.since)
-	})
+	slices.SortStableFunc(out, func(a, b scored) int { return a.miss - b.miss })
 	var best []*Session
-	for _, o := range out[:min(nearMax, len(out))] {
-		s := o.s
-		if !seen[s.Path] {
-			s = f.load(&file{home: f.homeOf(s.Path), path: s.Path, size: s.Size, mtime: s.ModTime})
+	for _, o := range out {
+		if len(best) == nearMax {
+			break
 		}
-		best = append(best, s)
+		if o.s != nil {
+			best = append(best, o.s)
+		} else if fl := f.described([]*file{o.fl}); len(fl) == 1 {
+			best = append(best, f.load(fl[0]))
+		}
 	}
 	return best
 }

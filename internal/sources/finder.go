@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -113,6 +114,25 @@ func (f *Finder) scan(ctx context.Context, q Query) ([]*file, []Skipped, error) 
 	return all, skipped, nil
 }
 
+// names returns the logs in the folders that q asks for without a look at them:
+// what links lead to, whether they can be read, is found out by stat.
+func (f *Finder) names(ctx context.Context, q Query) ([]*file, error) {
+	dirs, _ := f.folders(q)
+	files := make([][]*file, len(dirs))
+	err := f.each(ctx, len(dirs), func(i int) {
+		entries, err := f.FS.ReadDir(dirs[i].path)
+		if err != nil {
+			return // a listing tells why
+		}
+		for _, e := range entries {
+			if isLog(e.Name()) && !e.IsDir() {
+				files[i] = append(files[i], &file{home: dirs[i].home, path: filepath.Join(dirs[i].path, e.Name())})
+			}
+		}
+	})
+	return slices.Concat(files...), err
+}
+
 // readFolder describes the logs of one folder. Entries that are none are passed
 // over in silence, entries that only look like one are told.
 func (f *Finder) readFolder(ctx context.Context, dir folder) (out []*file, skipped []Skipped) {
@@ -172,18 +192,24 @@ func (f *Finder) isDir(path string) bool {
 // of the same folder, which is listed itself.
 func (f *Finder) linked(dir folder, path string) (*file, error) {
 	fl, err := f.stat(dir.home, path)
-	if err != nil {
+	if err != nil || aliased(path) != path {
 		return nil, err
 	}
-	to, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, reason(err)
-	}
-	base, err := filepath.EvalSymlinks(dir.path)
-	if err == nil && filepath.Dir(to) == base && isLog(filepath.Base(to)) {
-		return nil, nil
-	}
 	return fl, nil
+}
+
+// aliased returns the log of the same folder that a link leads to; the link itself
+// when it leads elsewhere.
+func aliased(link string) string {
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return link
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(link))
+	if err != nil || filepath.Dir(to) != dir || !isLog(filepath.Base(to)) {
+		return link
+	}
+	return filepath.Join(filepath.Dir(link), filepath.Base(to))
 }
 
 // each calls do for 0 … n-1 from at most Workers goroutines, in order of

@@ -376,6 +376,17 @@ func TestOddEntries(t *testing.T) {
 	if got := ids(l.Sessions); got != uuid(1)+" "+uuid(2) {
 		t.Errorf("listed %s", got)
 	}
+	// An alias is found by its name, and is no second session.
+	for ref, want := range map[string]string{"latest": uuid(1), uuid(1)[:8]: uuid(1), uuid(2): uuid(2)} {
+		if m, err := w.Find(context.Background(), ref, Query{}); err != nil || m.ID != want || len(m.Copies) > 0 {
+			t.Errorf("by %s: %+v, %v", ref, m.Session, err)
+		}
+	}
+	for _, ref := range []string{"x", "z.jsonl", "pipe"} {
+		if m, err := w.Find(context.Background(), ref, Query{}); err == nil {
+			t.Errorf("by %s: found %s", ref, m.Path)
+		}
+	}
 	var names []string
 	for _, s := range l.Skipped {
 		names = append(names, filepath.Base(s.Path))
