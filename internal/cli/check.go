@@ -20,6 +20,11 @@ type checkCmd struct {
 	All bool     `help:"Every session of this project, with --all-projects of all."`
 }
 
+// Help is the manual of the command.
+func (*checkCmd) Help() string {
+	return `Each finding is one line: FILE:LINE: KIND: DETAIL. Notes are about things that harm nothing. Logs of sub-agents are checked with their session's. The exit code is 1 when anything is damaged or cannot be read.`
+}
+
 // checkJSON is the document of `varve sessions check --json`; files follow.
 type checkJSON struct {
 	Checked int `json:"checked"` // files

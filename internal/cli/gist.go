@@ -37,8 +37,22 @@ func entryToJSON(e *transcript.Entry) (entryJSON, error) {
 	return j, nil
 }
 
-// message decodes the message of an entry without keeping it: a log may be larger
-// than memory.
+// passing returns a copy of e that is dropped after use, body included: an entry of
+// a log keeps what was decoded of it, and a log may be larger than memory.
+func passing(e *transcript.Entry) *transcript.Entry {
+	raw, err := e.Raw()
+	if err != nil {
+		return e
+	}
+	c, err := transcript.Parse(raw)
+	if err != nil {
+		return e
+	}
+	c.Line, c.Offset = e.Line, e.Offset
+	return c
+}
+
+// entryMessage decodes the message of an entry without keeping it.
 func entryMessage(e *transcript.Entry) *message.Message {
 	raw, err := e.MessageRaw()
 	if err != nil || raw == nil {
@@ -58,6 +72,7 @@ func fitTo(s string, columns int) string { return term.Line(s, columns) }
 
 // gist says in a word who speaks and in one line what an entry is about.
 func gist(e *transcript.Entry) (who, what string) {
+	e = passing(e)
 	switch e.Type {
 	case transcript.TypeUser:
 		who, what = gistUser(e)

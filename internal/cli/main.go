@@ -122,7 +122,9 @@ func (a *app) run(ctx context.Context) error {
 	return k.Run()
 }
 
-const description = `A session engine for coding agents: what happened is kept in a log, what a model sees is a view of it.`
+const description = `A session engine for coding agents: what happened is kept in a log, what a model sees is a view of it.
+
+Exit codes: 0 done, 1 failed or damage found, 2 wrong use, 130 and 143 ended by a signal.`
 
 // signalWatch ends a context at the first signal that asks the process to end.
 type signalWatch struct {

@@ -24,6 +24,11 @@ type showCmd struct {
 	Full  bool   `help:"Also what is shortened or left out: long results, thinking, injected text."`
 }
 
+// Help is the manual of the command.
+func (*showCmd) Help() string {
+	return `The conversation is shown from its start, through every compaction. --chain shows what a resumed session would hold instead, by line of the file; --tree shows every branch, the one that continues last. With --json each view prints its entries.`
+}
+
 // Run shows one session.
 func (c *showCmd) Run(ctx context.Context, a *app, g *grammar) error {
 	s, err := g.Sessions.find(ctx, a, c.ID)
@@ -59,15 +64,15 @@ func (c *showCmd) Run(ctx context.Context, a *app, g *grammar) error {
 		v.sub = strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), ".jsonl"), "agent-")
 	}
 	if g.Sessions.JSON {
-		return v.json(c)
+		return v.json(ctx, c)
 	}
 	switch {
 	case c.Chain:
-		err = v.chain()
+		err = v.chain(ctx)
 	case c.Tree:
-		v.tree()
+		err = v.tree(ctx)
 	default:
-		err = v.talk()
+		err = v.talk(ctx)
 	}
 	if n := harmful(log.Faults); n > 0 {
 		a.out.note("This log is damaged in %s; `varve sessions check %s` names them.", count(n, "place"), s.ID)
@@ -179,7 +184,7 @@ func (v *view) header() {
 }
 
 // chain lists what a resumed session would hold.
-func (v *view) chain() error {
+func (v *view) chain(ctx context.Context) error {
 	tip := v.log.Tip()
 	if tip == nil {
 		v.a.out.note("The log holds no conversation.")
@@ -195,6 +200,9 @@ func (v *view) chain() error {
 	}
 	gaps := v.gaps(c)
 	for _, e := range inOrder(c) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if g, ok := gaps[e]; ok {
 			v.a.out.line("%s", styled{yellow, gapText(g)})
 		}
@@ -282,7 +290,7 @@ type agentJSON struct {
 }
 
 // json writes the entries that the other views would show.
-func (v *view) json(c *showCmd) error {
+func (v *view) json(ctx context.Context, c *showCmd) error {
 	head := showJSON{Session: describe(v.s), Faults: v.log.Faults}
 	for _, g := range v.agents {
 		head.Agents = append(head.Agents, agentJSON{g.ID, g.Path, g.Type, g.Description, g.ToolUseID, g.Compaction})
@@ -305,13 +313,16 @@ func (v *view) json(c *showCmd) error {
 	default:
 		entries = v.log.History(tip).Entries
 	}
-	return v.a.out.json(head, "entries", jsonEntries(entries))
+	return v.a.out.json(head, "entries", jsonEntries(ctx, entries))
 }
 
-func jsonEntries(entries []*transcript.Entry) iter.Seq2[any, error] {
+func jsonEntries(ctx context.Context, entries []*transcript.Entry) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		for _, e := range entries {
 			j, err := entryToJSON(e)
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
 			if !yield(j, err) || err != nil {
 				return
 			}

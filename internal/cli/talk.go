@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 
 	"varve.dev/message"
@@ -12,7 +13,7 @@ import (
 const resultLines = 6
 
 // talk shows the whole conversation, through every compaction, for reading.
-func (v *view) talk() error {
+func (v *view) talk(ctx context.Context) error {
 	v.header()
 	tip := v.log.Tip()
 	if tip == nil {
@@ -23,10 +24,13 @@ func (v *view) talk() error {
 	gaps := v.gaps(h)
 	t := talker{view: v, tools: make(map[string]string)}
 	for _, e := range h.Entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if g, ok := gaps[e]; ok {
 			t.rule(yellow, gapText(g))
 		}
-		t.entry(e)
+		t.entry(passing(e))
 	}
 	return nil
 }

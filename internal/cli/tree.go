@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -23,17 +24,22 @@ type stretch struct {
 }
 
 // tree draws all branches.
-func (v *view) tree() {
+func (v *view) tree(ctx context.Context) error {
 	b := newTreeBuilder(v.log)
+	b.stop = func() bool { return ctx.Err() != nil }
 	roots := b.roots()
 	if len(roots) == 0 {
 		v.a.out.note("The log holds no conversation.")
-		return
+		return ctx.Err()
 	}
 	v.header()
 	for _, r := range roots {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		v.draw(r, "", "")
 	}
+	return nil
 }
 
 // maxIndent ends the indentation of a log with more branches within branches than
@@ -105,11 +111,12 @@ type treeBuilder struct {
 	tip      *transcript.Entry
 	onTip    map[*transcript.Entry]bool
 	seen     map[*transcript.Entry]bool
+	stop     func() bool // ends the work early; what was built is not shown then
 }
 
 func newTreeBuilder(l *transcript.Log) *treeBuilder {
 	b := &treeBuilder{log: l, children: make(map[*transcript.Entry][]*transcript.Entry), orphans: make(map[*transcript.Entry]bool),
-		tip: l.Tip(), onTip: make(map[*transcript.Entry]bool), seen: make(map[*transcript.Entry]bool)}
+		tip: l.Tip(), onTip: make(map[*transcript.Entry]bool), seen: make(map[*transcript.Entry]bool), stop: func() bool { return false }}
 	side := b.tip != nil && b.tip.Sidechain
 	for _, e := range l.Entries {
 		if !e.IsChain() || e.Sidechain != side || l.ByUUID(e.UUID) != e {
@@ -195,7 +202,7 @@ func (b *treeBuilder) stretch(e *transcript.Entry) *stretch {
 
 // fill walks one stretch and returns the one that follows when there is only one.
 func (b *treeBuilder) fill(s *stretch) *stretch {
-	for at := s.first; ; {
+	for at := s.first; !b.stop(); {
 		b.seen[at] = true
 		s.entries++
 		if at == b.tip {
@@ -228,6 +235,7 @@ func (b *treeBuilder) fill(s *stretch) *stretch {
 		}
 		return nil
 	}
+	return nil
 }
 
 // begins reports whether a stretch begins at e.
