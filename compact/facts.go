@@ -1,14 +1,13 @@
 package compact
 
 import (
-	"varve.dev/engine"
 	"varve.dev/internal/ledger"
 	"varve.dev/transcript"
 )
 
 // factsOf returns what is known of the conversation without a model: by default
 // the ledger, taken up from the log's newest checkpoint.
-func (l *Ladder) factsOf(s engine.Situation) (Facts, error) {
+func (l *Ladder) factsOf(s Situation) (Facts, error) {
 	h := s.Log.History(s.Log.ByUUID(s.View.Leaf))
 	if l.Facts != nil {
 		return l.Facts(h.Entries), nil

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"varve.dev/engine"
 	"varve.dev/transcript"
 )
 
@@ -134,7 +133,7 @@ type rung interface {
 
 // job is one question to the ladder.
 type job struct {
-	engine.Situation
+	Situation
 	ladder *Ladder
 	limits Limits
 	now    int // tokens of the view as it stands, by the trial's measure
@@ -143,11 +142,11 @@ type job struct {
 
 // Plan asks the rungs from cheap to costly and returns the first plan that passes
 // the acceptance bar (G-4). It is called by the engine.
-func (l *Ladder) Plan(ctx context.Context, s engine.Situation) (string, []*transcript.Entry, error) {
+func (l *Ladder) Plan(ctx context.Context, s Situation) (string, []*transcript.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.Policy.allows(s.Cause) {
-		if s.Cause == engine.CauseThreshold {
+		if s.Cause == CauseThreshold {
 			return "", nil, nil
 		}
 		return "", nil, &OffError{Policy: l.Policy, Cause: s.Cause}
@@ -156,7 +155,7 @@ func (l *Ladder) Plan(ctx context.Context, s engine.Situation) (string, []*trans
 	if err != nil {
 		return "", nil, err
 	}
-	if s.Cause == engine.CauseThreshold && l.stalls >= j.limits.Stalls {
+	if s.Cause == CauseThreshold && l.stalls >= j.limits.Stalls {
 		return "", nil, nil // said when it was found out; an overflow still drops
 	}
 	for _, r := range l.rungs(j) {
@@ -182,7 +181,7 @@ func (l *Ladder) Plan(ctx context.Context, s engine.Situation) (string, []*trans
 	return "", nil, nil
 }
 
-func (l *Ladder) job(s engine.Situation) (*job, error) {
+func (l *Ladder) job(s Situation) (*job, error) {
 	facts, err := l.factsOf(s)
 	if err != nil {
 		return nil, err
@@ -194,14 +193,14 @@ func (l *Ladder) job(s engine.Situation) (*job, error) {
 // full one (C-11); after an overflow there is no time for notes.
 func (l *Ladder) rungs(j *job) []rung {
 	full := []rung{}
-	if l.Summarizer != nil && (l.failures < j.limits.Failures || j.Cause == engine.CauseManual) {
+	if l.Summarizer != nil && (l.failures < j.limits.Failures || j.Cause == CauseManual) {
 		full = append(full, fullRung{model: true})
 	}
 	full = append(full, fullRung{})
 	switch j.Cause {
-	case engine.CauseManual:
+	case CauseManual:
 		return full
-	case engine.CauseOverflow:
+	case CauseOverflow:
 		return append(full, dropRung{})
 	}
 	if l.Notes != nil && !l.Policy.NoNotes {
@@ -246,7 +245,7 @@ func (l *Ladder) accepted(r rung, j *job) {
 	if f, ok := r.(fullRung); ok && f.model {
 		l.failures = 0
 	}
-	if j.Cause != engine.CauseThreshold {
+	if j.Cause != CauseThreshold {
 		return
 	}
 	if l.last != "" && roundsSince(j, l.last) < 2 {

@@ -3,8 +3,6 @@ package compact
 import (
 	"errors"
 	"fmt"
-
-	"varve.dev/engine"
 )
 
 // Mode is the setting compact.mode (B-4).
@@ -61,9 +59,9 @@ func (p Policy) allows(cause string) bool {
 	case Off:
 		return false
 	case Manual:
-		return cause == engine.CauseManual
+		return cause == CauseManual
 	case Reactive:
-		return cause != engine.CauseThreshold
+		return cause != CauseThreshold
 	}
 	return true
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"varve.dev/engine"
 	"varve.dev/message"
 	"varve.dev/tokens"
 	"varve.dev/transcript"
@@ -20,10 +19,10 @@ var compactable = []string{"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetc
 // Watch plans L2: when the provider's cache has lost the conversation anyway, old
 // results of tools that can be run again are cleared (C-3). Not on models that
 // bind reasoning to what stands before it, and not for sub-agents.
-func (l *Ladder) Watch(_ context.Context, s engine.Situation) (string, []*transcript.Entry, error) {
+func (l *Ladder) Watch(_ context.Context, s Situation) (string, []*transcript.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.Policy.allows(engine.CauseThreshold) || l.Policy.NoMicro || s.Caps.PrefixBound || s.Stamp.Sidechain || !l.cold(s) {
+	if !l.Policy.allows(CauseThreshold) || l.Policy.NoMicro || s.Caps.PrefixBound || s.Stamp.Sidechain || !l.cold(s) {
 		return "", nil, nil
 	}
 	lim := l.Limits.withDefaults()
@@ -37,7 +36,7 @@ func (l *Ladder) Watch(_ context.Context, s engine.Situation) (string, []*transc
 
 // cold reports whether the last reply is older than the cache lives. A time that
 // is missing or in the future proves nothing.
-func (l *Ladder) cold(s engine.Situation) bool {
+func (l *Ladder) cold(s Situation) bool {
 	for i := len(s.Chain.Entries) - 1; i >= 0; i-- {
 		e := s.Chain.Entries[i]
 		if e.Type != transcript.TypeAssistant || e.APIError {
@@ -51,7 +50,7 @@ func (l *Ladder) cold(s engine.Situation) bool {
 
 // clearable returns the calls whose results can be cleared, and the tokens that
 // this frees.
-func (l *Ladder) clearable(s engine.Situation, lim Limits) (ids []string, saved int) {
+func (l *Ladder) clearable(s Situation, lim Limits) (ids []string, saved int) {
 	tool := make(map[string]string)
 	turn := len(s.View.Messages) // the newest prompt
 	for i := len(s.View.Messages) - 1; i >= 0 && turn == len(s.View.Messages); i-- {
@@ -114,7 +113,7 @@ func (notesRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 		return nil, nil
 	}
 	n := j.ladder.Notice
-	n.Verbatim, n.Automatic = true, j.Cause != engine.CauseManual
+	n.Verbatim, n.Automatic = true, j.Cause != CauseManual
 	return j.entries(edit{rung: "notes", source: "notes", text: n.Wrap("Summary:\n" + text), kept: j.entriesOf(cut, len(j.View.Messages))}), nil
 }
 
@@ -199,7 +198,7 @@ func (r fullRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 		text = j.facts.Render(min(room*3/4, j.limits.Output), tokens.Text)
 	}
 	n := j.ladder.Notice
-	n.Verbatim, n.Automatic = part.keepTo > part.keepFrom, j.Cause != engine.CauseManual
+	n.Verbatim, n.Automatic = part.keepTo > part.keepFrom, j.Cause != CauseManual
 	ed := edit{rung: r.name(), source: source, text: n.Wrap(text), head: part.variant == From, kept: j.entriesOf(part.keepFrom, part.keepTo)}
 	return j.withAttachments(ctx, ed)
 }
@@ -239,7 +238,7 @@ func (j *job) part() (part, error) {
 			return part{}, errors.New("compact: nothing stands before that message")
 		}
 		return part{variant: UpTo, to: i, keepFrom: i, keepTo: n, pivot: j.quote(i)}, nil
-	case j.Caps.PrefixBound && j.Cause != engine.CauseManual:
+	case j.Caps.PrefixBound && j.Cause != CauseManual:
 		if i := j.head(); i > 0 {
 			return part{variant: From, from: i, to: n, keepTo: i, pivot: j.quote(i)}, nil
 		}
@@ -311,7 +310,7 @@ func (dropRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 	for _, share := range []int{2, 4, 8, 16} { // of the room, for the ledger
 		text := j.facts.Render(max(room/share, 300), tokens.Text)
 		n := j.ladder.Notice
-		n.Verbatim, n.Automatic = true, j.Cause != engine.CauseManual
+		n.Verbatim, n.Automatic = true, j.Cause != CauseManual
 		wrapped := n.Wrap("Summary:\n" + text)
 		left := room - j.Weigh(tokens.Text(wrapped)) - 50
 		keep := len(rounds)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"varve.dev/engine"
 	"varve.dev/message"
+	"varve.dev/view"
 )
 
 // SummaryRequest is what a summarizer is asked.
@@ -13,7 +13,7 @@ type SummaryRequest struct {
 	// Frame and Messages are the main request unchanged, so that the provider's
 	// cache serves it: append Prompt as one user message, keep the tools defined
 	// and refuse every call (C-5). Messages must not be changed.
-	Frame    engine.Frame
+	Frame    view.Frame
 	Messages []message.Message
 	Prompt   string
 	Output   int // tokens of the reply at most

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,55 +10,13 @@ import (
 	"varve.dev/view"
 )
 
-// Frame is what a request carries beside its messages, as exact bytes: they are
-// kept with the session and sent again by every later request, also of a resumed
-// session and a later version (T-13).
-type Frame struct {
-	ID       string          `json:"-"` // sha256 of the frame's own bytes, hex
-	Provider string          `json:"provider"`
-	Model    string          `json:"model"`
-	CapsHash string          `json:"capsHash"`
-	Render   string          `json:"render"`
-	System   json.RawMessage `json:"system,omitempty"`  // as the provider takes it: a string or text blocks
-	Tools    json.RawMessage `json:"tools,omitempty"`   // an array of definitions
-	Options  json.RawMessage `json:"options,omitempty"` // what else belongs to the prefix: thinking, context management
-}
-
-// Bytes returns the frame as it is kept. Its hash is the frame's id.
-func (f Frame) Bytes() []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(f); err != nil {
-		return nil // System, Tools or Options are not JSON: checked by New
-	}
-	return buf.Bytes()
-}
-
-func (f Frame) hashed() Frame {
-	sum := sha256.Sum256(f.Bytes())
-	f.ID = hex.EncodeToString(sum[:])
-	return f
-}
-
-// parseFrame reads kept bytes and proves that they are those of id.
-func parseFrame(id string, b []byte) (Frame, error) {
-	sum := sha256.Sum256(b)
-	if hex.EncodeToString(sum[:]) != id {
-		return Frame{}, fmt.Errorf("engine: the bytes kept for frame %s are not those that were sent", id)
-	}
-	var f Frame
-	if err := json.Unmarshal(b, &f); err != nil {
-		return Frame{}, fmt.Errorf("engine: frame %s: %w", id, err)
-	}
-	f.ID = id
-	return f, nil
-}
+// Frame is what a request carries beside its messages.
+type Frame = view.Frame
 
 // wanted is the frame that the configuration asks for.
 func (e *Engine) wanted() Frame {
 	return Frame{Provider: e.cfg.Caps.Provider, Model: e.cfg.Caps.Name, CapsHash: e.cfg.Caps.Hash(), Render: view.Render,
-		System: e.cfg.System, Tools: e.cfg.Tools, Options: e.cfg.Options}.hashed()
+		System: e.cfg.System, Tools: e.cfg.Tools, Options: e.cfg.Options}.Hashed()
 }
 
 // settleFrame makes sure that the chain names the frame of the next request: the
@@ -74,7 +29,7 @@ func (e *Engine) settleFrame() error {
 	have := e.view.Frame
 	if have != nil {
 		want.Render = e.view.Render // the messages keep the renderer they were sent with
-		want = want.hashed()
+		want = want.Hashed()
 	}
 	if have == nil && e.frame.ID != "" && !e.reframe && e.frame.Provider == want.Provider && e.frame.Model == want.Model {
 		return e.nameFrame(e.frame) // a boundary: the frame is named again behind it
@@ -120,7 +75,7 @@ func (e *Engine) loadFrame(id string) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	return parseFrame(id, b)
+	return view.ParseFrame(id, b)
 }
 
 // Reframe makes the next request use the system text, tools and options of the

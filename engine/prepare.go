@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/compact"
 	"varve.dev/internal/results"
 	"varve.dev/internal/validate"
 	"varve.dev/message"
@@ -94,7 +95,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
 	if err := e.watch(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := e.fit(ctx, CauseThreshold, e.budget.Auto, e.budget.Warning, Ask{}); err != nil {
+	if _, err := e.fit(ctx, compact.CauseThreshold, e.budget.Auto, e.budget.Warning, Ask{}); err != nil {
 		return nil, err
 	}
 	if err := e.squeeze(); err != nil {

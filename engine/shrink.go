@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/compact"
 	"varve.dev/internal/results"
 	"varve.dev/message"
 	"varve.dev/transcript"
@@ -43,7 +44,7 @@ func (e *Engine) fit(ctx context.Context, cause string, limit, target int, ask A
 			return rep, err
 		}
 		rep.Rungs, rep.After = append(rep.Rungs, rung), e.meter.Total()
-		if rep.After >= total || cause == CauseManual {
+		if rep.After >= total || cause == compact.CauseManual {
 			break // no gain, or all that was asked for
 		}
 	}
@@ -71,25 +72,25 @@ func (e *Engine) apply(rung, cause string, before int, plan []*transcript.Entry)
 
 // watch gives a ladder the chance to make edits that cost nothing.
 func (e *Engine) watch(ctx context.Context) error {
-	w, ok := e.cfg.Ladder.(Watcher)
+	w, ok := e.cfg.Ladder.(compact.Watcher)
 	if !ok {
 		return nil
 	}
 	total := e.meter.Total()
-	rung, plan, err := w.Watch(ctx, e.situation(CauseRequest, total, e.meter.Weigh(e.meter.Fixed), total, Ask{}))
+	rung, plan, err := w.Watch(ctx, e.situation(compact.CauseRequest, total, e.meter.Weigh(e.meter.Fixed), total, Ask{}))
 	if err != nil || len(plan) == 0 {
 		return err
 	}
-	return e.apply(rung, CauseRequest, total, plan)
+	return e.apply(rung, compact.CauseRequest, total, plan)
 }
 
-func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) Situation {
+func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) compact.Situation {
 	off, _ := e.store.(interface{ Offset(uuid string) int64 })
 	chain := &transcript.Chain{}
 	if tip := e.log.ByUUID(e.view.Leaf); tip != nil {
 		chain = e.log.Chain(tip)
 	}
-	return Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
+	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
 		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
 		Offset: func(uuid string) int64 {
 			if off != nil {
@@ -97,11 +98,11 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) Situ
 			}
 			return 0
 		},
-		Try: func(entries []*transcript.Entry) Trial { return e.try(chain, fixed, entries) }}
+		Try: func(entries []*transcript.Entry) compact.Trial { return e.try(chain, fixed, entries) }}
 }
 
 // try computes what a plan would lead to.
-func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.Entry) Trial {
+func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.Entry) compact.Trial {
 	facts := e.facts.With(entries...)
 	v := view.Of(view.Input{Chain: e.log.Preview(chain, entries...), Facts: facts, Render: e.view.Render})
 	size := 0
@@ -110,7 +111,7 @@ func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.E
 			size += e.cfg.Estimator.Block(v.Messages[i].Blocks[j].Block)
 		}
 	}
-	return Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(v.Plain())}
+	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(v.Plain())}
 }
 
 // Compact shrinks the conversation because the user asked for it. The error is
@@ -122,7 +123,7 @@ func (e *Engine) Compact(ctx context.Context, ask Ask) (Report, error) {
 	if err := e.freeze(); err != nil {
 		return Report{}, err
 	}
-	return e.fit(ctx, CauseManual, 0, e.meter.Total()-1, ask)
+	return e.fit(ctx, compact.CauseManual, 0, e.meter.Total()-1, ask)
 }
 
 // Overflow shrinks the conversation because the provider refused the last request
@@ -139,7 +140,7 @@ func (e *Engine) Overflow(ctx context.Context, gap int) (Report, error) {
 		// with a little more for what the estimate of the rest gets wrong.
 		target = min(target, total-gap-gap/10)
 	}
-	return e.fit(ctx, CauseOverflow, 0, max(target, 1), Ask{})
+	return e.fit(ctx, compact.CauseOverflow, 0, max(target, 1), Ask{})
 }
 
 // Undo takes a boundary back: what it covered returns to the view, later turns
@@ -153,7 +154,7 @@ func (e *Engine) Undo(ctx context.Context, boundary string) (Report, error) {
 	}
 	rep := Report{Before: e.meter.Total()}
 	undo := e.stamp.System(e.view.Leaf, transcript.SubUndo, "", "", transcript.Own(transcript.Undo{BoundaryUUID: boundary}))
-	s := e.situation(CauseManual, rep.Before, e.meter.Weigh(e.meter.Fixed), e.budget.Effective, Ask{})
+	s := e.situation(compact.CauseManual, rep.Before, e.meter.Weigh(e.meter.Fixed), e.budget.Effective, Ask{})
 	if t := s.Try([]*transcript.Entry{undo}); t.Tokens > e.budget.Effective {
 		return rep, &FullError{Total: t.Tokens, Effective: e.budget.Effective}
 	}
@@ -161,7 +162,7 @@ func (e *Engine) Undo(ctx context.Context, boundary string) (Report, error) {
 	if e.cfg.Caps.PrefixBound && slices.ContainsFunc(e.view.Messages, hasReasoning) {
 		plan = append(plan, e.stamp.System(undo.UUID, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: undo.UUID, Reason: "undo"})))
 	}
-	if err := e.apply("undo", CauseManual, rep.Before, plan); err != nil {
+	if err := e.apply("undo", compact.CauseManual, rep.Before, plan); err != nil {
 		return rep, err
 	}
 	rep.Rungs, rep.After = []string{"undo"}, e.meter.Total()

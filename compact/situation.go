@@ -1,0 +1,69 @@
+package compact
+
+import (
+	"context"
+
+	"varve.dev/caps"
+	"varve.dev/message"
+	"varve.dev/tokens"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+// Planner plans how a view shrinks. Plan is called before a request whose size has
+// reached the threshold, and again, a few times at most, while what it planned
+// did not bring the size below. It returns entries to append, in order and in one
+// write, and a name for what it did; no entries when it has nothing to offer. It
+// must not append by itself and must not keep the situation.
+type Planner interface {
+	Plan(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
+}
+
+// Causes of a plan.
+const (
+	CauseRequest   = "request"   // looked at before each request, whatever its size
+	CauseThreshold = "threshold" // the request has reached the threshold
+	CauseOverflow  = "overflow"  // the provider refused the last request as too long
+	CauseManual    = "manual"    // the user asked for it
+)
+
+// Situation is what a plan is made from.
+type Situation struct {
+	View   *view.View
+	Chain  *transcript.Chain // that the view was computed from
+	Log    *transcript.Log
+	Stamp  transcript.Stamp
+	Caps   caps.Model
+	Budget tokens.Thresholds
+	Frame  view.Frame // in use; its ID is "" before the first request
+	Total  int        // tokens of the next request as it stands
+	Fixed  int        // tokens of its fixed part
+	Cause  string     // one of the Cause constants
+	Target int        // tokens at or below which the plan has to bring the request
+	Ask    Ask        // what the user asked for; zero otherwise
+
+	Weigh  func(estimate int) int  // an estimate in tokens of the model
+	Size   func(message.Block) int // estimate of one block
+	Offset func(uuid string) int64 // where an entry's line begins in the file; 0 when not known
+	// Try computes what a plan would lead to. Nothing is written.
+	Try func(entries []*transcript.Entry) Trial
+}
+
+// Ask is what a manual compaction was asked for.
+type Ask struct {
+	Instructions string
+	From, UpTo   string // uuid of the pivot of a partial one
+}
+
+// Trial is what a plan would lead to.
+type Trial struct {
+	View   *view.View
+	Tokens int // of the next request, by the same measure as Situation.Total
+	Broken []message.Violation
+}
+
+// Watcher is what a Planner also implements when it wants to be asked before each
+// request, whatever its size, for edits that cost nothing.
+type Watcher interface {
+	Watch(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
+}
