@@ -144,7 +144,7 @@ func harmful(faults []transcript.Fault) int {
 func (v *view) header() {
 	out, s := v.a.out, v.s
 	if name := s.Name(); name != "" {
-		out.line("%s", styled{bold, name})
+		out.line("%s", styled{bold, v.fit(name, 0)})
 	}
 	facts := []string{s.ID}
 	add := func(f string) {
