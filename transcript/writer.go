@@ -44,7 +44,7 @@ const keepQueue = 4096
 const maxRetract = 50 << 20
 
 // Lease is the right to write one log, checked before each write; *lease.Lease
-// is one. Verify is called with a nil file before the log is created. The
+// is one. Verify is called with a nil file before the log is opened. The
 // writer calls it from one goroutine at a time and Release once, in Close.
 //
 // A Lease that also has the method VerifyIdentity(vfs.File) error is asked once

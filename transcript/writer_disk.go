@@ -223,10 +223,12 @@ func (d *disk) open() error {
 		if err := w.opt.FS.MkdirAll(filepath.Dir(w.path), 0o700); err != nil {
 			return err
 		}
-		if err := d.lease(nil, 0); err != nil {
-			return err
-		}
 		flag |= os.O_CREATE | os.O_EXCL
+	}
+	// Who holds the log says more than what they did to it, so the lock is asked
+	// before the file is looked at.
+	if err := d.lease(nil, 0); err != nil {
+		return err
 	}
 	f, err := w.opt.FS.OpenFile(w.path, flag, 0o600)
 	switch {

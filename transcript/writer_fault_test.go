@@ -384,3 +384,38 @@ func TestDrainAll(t *testing.T) {
 		t.Errorf("%d writers left in the registry", len(registry.writers))
 	}
 }
+
+// What a process before us left unsynced is synced before ours stands behind it;
+// when that fails its bytes may turn into zeros or half a line, so ours begin on
+// a fresh line and survive whatever becomes of them.
+func TestWriterSyncsItsBase(t *testing.T) {
+	for _, evict := range []bool{false, true} {
+		r := newRig(t, WriterOptions{})
+		r.user("u0", "")
+		r.sync()
+		r.user("u1", "u0")
+		r.flush()
+		r.w.disk.drop() // the process is gone
+		r.reopen(WriterOptions{})
+		r.fs.Inject(crashfs.Fault{Op: crashfs.OpSync, Err: syscall.EIO, Evict: evict})
+		r.user("u2", "u1")
+		r.sync()
+		data := content(t, r.fs.Crash(crashfs.Options{}))
+		if !strings.Contains(data, "\n"+`{"parentUuid":"u1"`) {
+			t.Errorf("evict %v: our line does not begin on its own: %q", evict, data)
+		}
+		if len(r.warns) != 1 {
+			t.Errorf("warnings %v", r.warns)
+		}
+	}
+	r := newRig(t, WriterOptions{})
+	r.user("u0", "")
+	r.flush()
+	r.w.disk.drop()
+	r.reopen(WriterOptions{})
+	r.user("u1", "u0")
+	r.flush()
+	if s := r.w.Stats(); s.Fsyncs != 1 {
+		t.Errorf("%d fsyncs before the first line, want 1", s.Fsyncs)
+	}
+}

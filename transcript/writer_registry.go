@@ -85,11 +85,11 @@ func collect(ctx context.Context, results <-chan error, n int) error {
 }
 
 // begin counts one more goroutine that Close has to wait for; false when the
-// writer is being closed, which drains it anyway.
+// writer is closed. A Close that gave up waiting for the disk leaves work to do.
 func (w *Writer) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state != writerOpen {
+	if w.state == writerClosed {
 		return false
 	}
 	w.busy.Add(1)

@@ -488,10 +488,14 @@ func TestWriterContext(t *testing.T) {
 	r.w.io <- struct{}{} // somebody uses the disk
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	wantIs(t, r.w.Flush(ctx), context.Canceled)
-	wantIs(t, r.w.Close(ctx), context.Canceled)
-	wantIs(t, DrainAll(ctx), context.Canceled)
+	flushed, closed, drained := r.w.Flush(ctx), r.w.Close(ctx), DrainAll(ctx)
 	<-r.w.io
+	wantIs(t, flushed, context.Canceled)
+	wantIs(t, closed, context.Canceled)
+	wantIs(t, drained, context.Canceled)
+	r.want("")
+	noErr(t, DrainAll(context.Background())) // what an interrupted Close left
+	r.want("u1")
 	r.close()
 	r.want("u1")
 }
