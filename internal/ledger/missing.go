@@ -105,11 +105,22 @@ func (l *Ledger) missing(summary string) []*unit {
 		case ItemBranch:
 			has = s.has(it.Text)
 		}
-		if !has {
+		if !has && !s.shows(u) {
 			out = append(out, u)
 		}
 	}
 	return out
+}
+
+// shows reports whether the summary holds what a render writes about an item, at any
+// depth: a ledger's own text is complete, and so is one that was completed.
+func (t *summaryText) shows(u *unit) bool {
+	for _, limit := range u.limits {
+		if strings.Contains(t.raw, u.form(limit)) {
+			return true
+		}
+	}
+	return u.ref != nil && strings.Contains(t.raw, "\n"+quote(u.ref.Text))
 }
 
 // namesFile looks for a file as people write it down.

@@ -125,7 +125,7 @@ func (r *renderer) chain() []step {
 	next := make(map[*unit]int, len(r.units))
 	raise := func(limit int, us ...*unit) {
 		for _, u := range us {
-			for i := next[u]; i < len(u.limits) && u.limits[i] <= limit; i++ {
+			for i := next[u]; i < len(u.limits) && u.reach(i) <= limit; i++ {
 				steps = append(steps, step{u, u.limits[i]})
 				next[u] = i + 1
 			}
@@ -181,6 +181,15 @@ func (r *renderer) chain() []step {
 	}
 	raise(math.MaxInt, words...)
 	return steps
+}
+
+// reach is the limit at which a depth of a unit is shown: a little more than the limit
+// is all there is, where it takes no cut.
+func (u *unit) reach(i int) int {
+	if n := u.limits[i]; i < len(u.limits)-1 || n <= slack || u.sec != secWords {
+		return n
+	}
+	return u.limits[i] - slack
 }
 
 // newest returns units in reverse.

@@ -136,16 +136,19 @@ func quote(s string) string {
 	return b.String()
 }
 
+// slack is how many characters too many are shown all the same: a cut that saves less
+// than the note about it takes is none.
+const slack = 24
+
 // shorten returns s in at most about n characters: its beginning and, where there
-// is room, its end, with the number of characters left out between. ok is false
-// when nothing was left out.
+// is room, its end, with the number of characters left out between; left is that
+// number.
 func shorten(s string, n int) (text string, left int) {
 	if len(s) <= n {
 		return s, 0
 	}
 	total := utf8.RuneCountInString(s)
-	// A cut that saves less than the note about it takes is none.
-	if total <= n+24 {
+	if total <= n+slack {
 		return s, 0
 	}
 	head, tail := n, 0

@@ -28,6 +28,16 @@ const (
 	actLook       action = "look" // searches and listings: no facts unless they fail
 )
 
+// acts reports whether a call without a result may have left something behind that
+// is not told elsewhere.
+func (a action) acts() bool {
+	switch a {
+	case actRead, actLook, actTodos, actTaskNew, actTaskChange, actTaskList, actPlanEnter, actPlan:
+		return false
+	}
+	return true
+}
+
 // tools knows the tools of every agent whose sessions are read, by the name in
 // the call. Where two agents use one name for one thing, one row does for both:
 // how their inputs are spelt is the business of [readInput], which knows every

@@ -70,7 +70,7 @@ var depths = []int{wordTiny, wordShort, wordMiddle, pasteLimit, 4 * pasteLimit, 
 func limitsOf(n int, at ...int) []int {
 	var out []int
 	for _, d := range at {
-		if n > d+24 { // as shorten has it
+		if n > d+slack {
 			out = append(out, d)
 		}
 	}
@@ -256,7 +256,7 @@ func (l *Ledger) standUnits() []*unit {
 		one("The user interrupted the assistant.", Item{})
 	}
 	for i := range l.Calls {
-		if c := &l.Calls[i]; !c.Side && i >= len(l.Calls)-8 {
+		if c := &l.Calls[i]; !c.Side && c.Act.acts() && i >= len(l.Calls)-8 {
 			one("Called without a result so far; it may have run: "+code(callLabel(*c)), Item{})
 		}
 	}
