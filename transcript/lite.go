@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -18,6 +19,7 @@ const (
 	backScanFull = 8 << 20   // how far back to look for a title when the tail has no metadata block
 	backScanNear = 256 << 10 // and when it has one, without a title of the user's
 	promptMax    = 1000      // bytes of a prompt that are kept
+	forkLook     = 4         // entries that are asked for the original of a fork, which begins with copies
 )
 
 // Lite is what a list of sessions shows of one. It is read from both ends of the
@@ -60,6 +62,7 @@ func ReadLiteFile(path string) (Lite, []Fault, error) {
 // and otherwise passed over. An empty file gives a zero Lite.
 func ReadLite(src io.ReaderAt, size int64) (Lite, []Fault, error) {
 	r := &liteReader{src: src, lite: Lite{Size: size}, got: make(map[string]bool)}
+	defer r.release()
 	tailFrom, err := r.tail(size)
 	if err != nil {
 		return r.lite, r.faults, err
@@ -78,27 +81,48 @@ func ReadLite(src io.ReaderAt, size int64) (Lite, []Fault, error) {
 }
 
 type liteReader struct {
-	src    io.ReaderAt
-	lite   Lite
-	faults []Fault
-	got    map[string]bool // metadata types seen, from the end
-	ai     string
-	sum    string
-	uuids  map[string]bool
-	leafOf map[string]string // summary text by leaf
-	block  bool              // the tail holds a block of re-appended metadata
-	count  int               // messages in the windows
-	seen   int64             // bytes in the windows
-	cmd    string            // the first slash command, shown where no prompt is
+	src     io.ReaderAt
+	lite    Lite
+	faults  []Fault
+	got     map[string]bool // metadata types seen, from the end
+	ai      string
+	sum     string
+	uuids   map[string]bool
+	leafOf  map[string]string   // summary text by leaf
+	block   bool                // the tail holds a block of re-appended metadata
+	windows []*[liteWindow]byte // to be given back
+	count   int                 // messages in the windows
+	seen    int64               // bytes in the windows
+	cmd     string              // the first slash command, shown where no prompt is
 }
 
 func (r *liteReader) read(from, to int64) ([]byte, error) {
-	buf := make([]byte, to-from)
+	var buf []byte
+	if to-from <= liteWindow {
+		window, _ := liteBuffers.Get().(*[liteWindow]byte) // nil when there is none to use again
+		if window == nil {
+			window = new([liteWindow]byte)
+		}
+		r.windows = append(r.windows, window)
+		buf = window[:to-from]
+	} else {
+		buf = make([]byte, to-from)
+	}
 	n, err := r.src.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("transcript: read at byte %d: %w", from, err)
 	}
 	return buf[:n], nil
+}
+
+// liteBuffers keeps windows for the next log: a list reads thousands. Nothing that
+// ReadLite returns shares memory with them.
+var liteBuffers sync.Pool
+
+func (r *liteReader) release() {
+	for _, w := range r.windows {
+		liteBuffers.Put(w)
+	}
 }
 
 // parse reads the whole lines of data, which stands at from in the file. A first
@@ -337,6 +361,7 @@ func (r *liteReader) headMeta(entries []*Entry) {
 // oldest takes what the first entries say.
 func (r *liteReader) oldest(entries []*Entry) {
 	l := &r.lite
+	looked := 0
 	for _, e := range entries {
 		if l.First.IsZero() {
 			if t, ok := e.Time(); ok {
@@ -349,8 +374,9 @@ func (r *liteReader) oldest(entries []*Entry) {
 		if l.SessionID == "" {
 			l.SessionID = e.SessionID
 		}
-		if l.ForkedFrom == "" && e.IsChain() {
+		if l.ForkedFrom == "" && looked < forkLook && e.IsChain() {
 			l.ForkedFrom = e.forkedFrom()
+			looked++
 		}
 		if l.FirstPrompt == "" {
 			if p, ok := e.PromptText(); ok {
