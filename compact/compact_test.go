@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// most is the bound of a drawn size: the second with VARVE_FULL.
+func most(quick, full int) int {
+	if os.Getenv("VARVE_FULL") != "" {
+		return full
+	}
+	return quick
+}
+
 // model is a scripted summarizer that counts its calls.
 type model struct {
 	calls int
@@ -54,7 +63,7 @@ var adversaries = map[string]func(int, compact.SummaryRequest) (string, error){
 	"draft": func(int, compact.SummaryRequest) (string, error) { return "<analysis>only a draft</analysis>", nil },
 	"open":  func(int, compact.SummaryRequest) (string, error) { return "<analysis>cut off", nil },
 	"inflated": func(int, compact.SummaryRequest) (string, error) {
-		return "<summary>" + strings.Repeat("words and words ", 300_000) + "</summary>", nil
+		return "<summary>" + strings.Repeat("words and words ", 20_000) + "</summary>", nil
 	},
 	"refusing": func(int, compact.SummaryRequest) (string, error) { return "", errors.New("refused") },
 	"too long": func(int, compact.SummaryRequest) (string, error) { return "", &compact.TooLongError{Gap: 5_000} },
@@ -74,7 +83,7 @@ var adversaries = map[string]func(int, compact.SummaryRequest) (string, error){
 func TestPropFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
-		window := rapid.SampledFrom([]int{4_000, 8_000, 32_000}).Draw(t, "window")
+		window := rapid.SampledFrom([]int{4_000, 8_000, most(8_000, 32_000)}).Draw(t, "window")
 		kind := rapid.SampledFrom([]string{"none", "good", "empty", "draft", "open", "inflated", "refusing", "too long", "unknown", "shrinking"}).Draw(t, "summarizer")
 		ladder := &compact.Ladder{}
 		m := &model{say: adversaries[kind]}
@@ -93,7 +102,7 @@ func TestPropFits(t *testing.T) {
 		e := engine.New(store, cfg)
 		ctx := context.Background()
 		n := 0
-		for range rapid.IntRange(1, 30).Draw(t, "turns") {
+		for range rapid.IntRange(1, most(8, 30)).Draw(t, "turns") {
 			n++
 			if err := e.Append(message.User(fmt.Sprintf("prompt %d %s", n, strings.Repeat("more words ", rnd.IntN(120))))); err != nil {
 				t.Fatal(err)
@@ -412,7 +421,7 @@ func TestParseSummary(t *testing.T) {
 func TestPropLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := loggen.Bytes(loggen.Make(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), loggen.Options{
-			Turns: rapid.IntRange(2, 14).Draw(t, "turns"), Boundaries: true, Rewinds: true, Thinking: true, Damage: rapid.Bool().Draw(t, "damage")}))
+			Turns: rapid.IntRange(2, most(6, 14)).Draw(t, "turns"), Boundaries: true, Rewinds: true, Thinking: true, Damage: rapid.Bool().Draw(t, "damage")}))
 		l, err := transcript.Read(context.Background(), strings.NewReader(string(b)), int64(len(b)), transcript.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -42,10 +42,10 @@ func corpus(t testing.TB) []string {
 // TestRealSessions: G-1, C-15, C-0. Every recorded session, fed entry by entry on
 // windows of 32k, 200k and 1M tokens with the ledger in place of a model: each
 // request is valid (Prepare would fail) and fits, reasoning bound or not. Without
-// VARVE_FULL every fourth session is fed on the smallest window, which compacts most.
+// VARVE_FULL every eighth session is fed on the smallest window, which compacts most.
 func TestRealSessions(t *testing.T) {
 	ctx := context.Background()
-	windows, step := []int{32_000}, 4
+	windows, step := []int{32_000}, 8
 	if os.Getenv("VARVE_FULL") != "" {
 		windows, step = []int{32_000, 200_000, 1_000_000}, 1
 	}

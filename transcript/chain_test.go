@@ -211,6 +211,8 @@ func TestDamage(t *testing.T) {
 		{"line of zero bytes", l1 + "\n" + strings.Repeat("\x00", 4096) + "\n" + l3 + "\n", "u1 u2", "2:nul-bytes"},
 		{"zero bytes before a record", l1 + "\n" + strings.Repeat("\x00", 4096) + l2 + "\n" + l3 + "\n", "u1 a1 u2", "2:nul-bytes"},
 		{"zero bytes behind a record", l1 + "\x00\x00\n" + l2 + "\n", "u1 a1", "1:nul-bytes"},
+		{"zero bytes inside a string", l1 + "\n" + l2[:len(l2)-40] + "\x00\x00" + l2[len(l2)-38:] + "\n" + l3 + "\n", "u1 u2", "2:nul-bytes 2:torn 2:not-object"},
+		{"a lost sector between two records", l1 + "\n" + l2[:60] + strings.Repeat("\x00", 512) + l3[60:] + "\n" + l4 + "\n", "u1 a2", "2:nul-bytes 2:torn 2:not-object"},
 		{"two records on a line", l1 + l2 + "\n" + l3 + "\n", "u1 a1 u2", "1:glued"},
 		{"three records on a line", l1 + l2 + l3 + "\n", "u1 a1 u2", "1:glued 1:glued"},
 		{"a record inside a cut one", l1 + "\n" + cut + l3 + "\n" + l4 + "\n", "u1 u2 a2", "2:torn"},

@@ -133,37 +133,60 @@ func (r *lineReader) line(b []byte, off int64, no int, ended bool) {
 		r.crlf++
 		b = b[:len(b)-1]
 	}
+	if bytes.IndexByte(b, 0) >= 0 {
+		r.zeros(b, off, no, ended)
+		return
+	}
 	if n := len(b); n > 1 && b[0] == '{' && b[n-1] == '}' {
 		r.records(b, off, no, ended)
 		return
 	}
-	trimmed := bytes.TrimLeft(b, "\x00 \t\r")
+	trimmed := bytes.TrimLeft(b, " \t\r")
 	lead := len(b) - len(trimmed)
-	nul := bytes.IndexByte(b[:lead], 0) >= 0
-	trimmed = bytes.TrimRight(trimmed, " \t\r")
-	if t := bytes.TrimRight(trimmed, "\x00 \t\r"); len(t) < len(trimmed) {
-		trimmed, nul = t, true
-	}
-	if nul {
-		r.fault(Fault{Line: no, Offset: off, Kind: FaultNUL, Detail: nulDetail(len(trimmed))})
-	}
-	if len(trimmed) == 0 {
-		if !nul {
-			if r.blank == 0 {
-				r.fault(Fault{Line: no, Offset: off, Kind: FaultBlank, Detail: "an empty line"})
-			}
-			r.blank++
+	if trimmed = bytes.TrimRight(trimmed, " \t\r"); len(trimmed) == 0 {
+		if r.blank == 0 {
+			r.fault(Fault{Line: no, Offset: off, Kind: FaultBlank, Detail: "an empty line"})
 		}
+		r.blank++
 		return
 	}
 	r.records(trimmed, off+int64(lead), no, ended)
 }
 
-func nulDetail(rest int) string {
-	if rest == 0 {
-		return "the line is zero bytes only; what stood there is lost"
+// zeros takes a line with zero bytes in it, which a power loss leaves where data
+// was not written. They stand for bytes that are lost, also inside a string: what
+// lies between them is read piece by piece, so that no record is made of the
+// beginning of one and the end of another.
+func (r *lineReader) zeros(b []byte, off int64, no int, ended bool) {
+	f := len(r.faults)
+	r.fault(Fault{Line: no, Offset: off, Kind: FaultNUL})
+	whole := true
+	for i := 0; i < len(b); {
+		if c := b[i]; c == 0 || c == ' ' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		end := len(b)
+		if k := bytes.IndexByte(b[i:], 0); k >= 0 {
+			end = i + k
+		}
+		piece := bytes.TrimRight(b[i:end], " \t\r")
+		n := len(r.faults)
+		r.records(piece, off+int64(i), no, ended && end == len(b))
+		whole = whole && len(r.faults) == n
+		i = end
 	}
-	return "zero bytes around the record were left out"
+	r.faults[f].Detail = nulDetail(len(bytes.Trim(b, "\x00 \t\r")), whole)
+}
+
+func nulDetail(rest int, whole bool) string {
+	switch {
+	case rest == 0:
+		return "the line is zero bytes only; what stood there is lost"
+	case whole:
+		return "zero bytes around the record were left out"
+	}
+	return "zero bytes inside a record; what stood there is lost"
 }
 
 // records reads the records of one line: one in a sound file, several where a
