@@ -92,15 +92,12 @@ func (s *sessionsCmd) latest(ctx context.Context, a *app, q sources.Query) (*sou
 	return nil, errors.New("there is no session here yet; `varve sessions list --all-projects` lists those of other directories")
 }
 
-// elsewhere says where a session of another project can be continued (S-5).
+// elsewhere says that a session is one of another project, and of which (S-5).
 func (a *app) elsewhere(s *sources.Session) {
 	if s.Dir() == "" {
 		return
 	}
 	a.out.note("Note: this is a session of another project, %s.", s.Dir())
-	if c, ok := s.ResumeCommand(); ok {
-		a.out.note("To continue it: %s", c)
-	}
 }
 
 // reportMissing answers a reference that means nothing.
