@@ -177,7 +177,7 @@ type members struct {
 	b    []byte
 	pos  int
 	from int    // where the member starts: the opening quote of its name
-	key  []byte // between the quotes, not unescaped
+	key  []byte // its name, decoded
 	at   int    // where the value starts
 	end  int    // behind the closing brace once next returned false
 	err  error
@@ -260,13 +260,15 @@ func (m *members) name(i int) bool {
 	}
 	if e < len(b) && b[e] == '"' {
 		e++
+		m.key = b[i+1 : e-1]
 	} else {
 		var err error
 		if e, err = skipString(b, i); err != nil {
 			return m.fail(err, i)
 		}
+		m.key = []byte(decodeText(b, span{int32(i), int32(e)})) // written with escapes
 	}
-	m.from, m.key = i, b[i+1:e-1]
+	m.from = i
 	if e+1 < len(b) && b[e] == ':' && b[e+1] > ' ' {
 		m.at, m.open, m.any = e+1, true, true
 		return true
