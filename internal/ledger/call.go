@@ -36,7 +36,7 @@ func (l *Ledger) call(e *transcript.Entry, id, name string, raw []byte, side boo
 		raw = []byte(text(raw)) // an input in a JSON string (QwenLM/qwen-code#7377)
 	}
 	in := readInput(raw)
-	c := call{ID: id, Name: name, Act: actionOf(name), At: l.N, Side: side, Dir: storePath(e.CWD)}
+	c := call{ID: id, Name: name, Act: actionOf(name), At: l.s.N, Side: side, Dir: storePath(e.CWD)}
 	if d := storePath(head(in.dir, maxPath)); d != "" {
 		c.Dir = storePath(fileKey(c.Dir, d))
 	}
@@ -47,18 +47,18 @@ func (l *Ledger) call(e *transcript.Entry, id, name string, raw []byte, side boo
 		c.Path = storePath(head(in.path, maxPath))
 	}
 	l.describe(&c, in)
-	for i := range l.Early {
-		if o := l.Early[i]; o.ID == id {
-			l.Early = append(l.Early[:i], l.Early[i+1:]...)
+	for i := range l.s.Early {
+		if o := l.s.Early[i]; o.ID == id {
+			l.s.Early = append(l.s.Early[:i], l.s.Early[i+1:]...)
 			l.settle(c, o)
 			return
 		}
 	}
-	if len(l.Calls) >= maxOpen {
+	if len(l.s.Calls) >= maxOpen {
 		l.abandon()
 	}
-	l.callAt[id] = len(l.Calls)
-	l.Calls = append(l.Calls, c)
+	l.callAt[id] = len(l.s.Calls)
+	l.s.Calls = append(l.s.Calls, c)
 }
 
 // describe takes from the input what the action is about.
@@ -102,7 +102,7 @@ func (l *Ledger) describe(c *call, in input) {
 		}
 	case actPlanEnter:
 		if !c.Side {
-			l.Plan.Mode = true
+			l.s.Plan.Mode = true
 		}
 	case actPlan:
 		if !c.Side {
@@ -120,20 +120,20 @@ func (l *Ledger) describe(c *call, in input) {
 func (l *Ledger) presentPlan(in input) {
 	s := strings.TrimSpace(clip(clean(head(in.plan, maxPlan)), maxPlan))
 	if s != "" {
-		l.Plan.Text = s
+		l.s.Plan.Text = s
 	}
 	if p := storePath(head(in.path, maxPath)); p != "" {
-		l.Plan.File = p
+		l.s.Plan.File = p
 	}
-	l.Plan.Approved, l.Plan.Refused, l.Plan.At = false, false, l.N
+	l.s.Plan.Approved, l.s.Plan.Refused, l.s.Plan.At = false, false, l.s.N
 }
 
 // abandon drops the oldest call that nothing answered, after noting what it may
 // have done.
 func (l *Ledger) abandon() {
-	c := l.Calls[0]
+	c := l.s.Calls[0]
 	l.drop(c.ID)
-	l.Lost.Calls++
+	l.s.Lost.Calls++
 	for _, ch := range c.changes() {
 		l.attempt(c.Dir, ch)
 	}
@@ -144,10 +144,10 @@ func (l *Ledger) drop(id string) {
 	if !ok {
 		return
 	}
-	l.Calls = append(l.Calls[:i], l.Calls[i+1:]...)
+	l.s.Calls = append(l.s.Calls[:i], l.s.Calls[i+1:]...)
 	delete(l.callAt, id)
-	for k := i; k < len(l.Calls); k++ {
-		l.callAt[l.Calls[k].ID] = k
+	for k := i; k < len(l.s.Calls); k++ {
+		l.callAt[l.s.Calls[k].ID] = k
 	}
 }
 
@@ -173,19 +173,19 @@ func (l *Ledger) result(o outcome, feedback []byte, w word, side bool) {
 	}
 	i, ok := l.callAt[o.ID]
 	if !ok {
-		for _, e := range l.Early {
+		for _, e := range l.s.Early {
 			if e.ID == o.ID {
 				return
 			}
 		}
-		if len(l.Early) >= maxOpen {
-			l.Early = append(l.Early[:0], l.Early[1:]...)
+		if len(l.s.Early) >= maxOpen {
+			l.s.Early = append(l.s.Early[:0], l.s.Early[1:]...)
 		}
-		l.Early = append(l.Early, o)
+		l.s.Early = append(l.s.Early, o)
 		l.heard(o, call{Side: side}, w)
 		return
 	}
-	c := l.Calls[i]
+	c := l.s.Calls[i]
 	l.drop(o.ID)
 	l.heard(o, c, w)
 	l.settle(c, o)
@@ -244,7 +244,7 @@ func (l *Ledger) settle(c call, o outcome) {
 	case actStdin:
 		l.continued(c, o)
 	case actAgent:
-		r := run{Cmd: c.Text, Tool: c.Name, At: l.N, Failed: o.failed(), Running: o.Running, Refused: o.Refused}
+		r := run{Cmd: c.Text, Tool: c.Name, At: l.s.N, Failed: o.failed(), Running: o.Running, Refused: o.Refused}
 		if r.Cmd != "" {
 			l.ran(r, "")
 		}
@@ -266,15 +266,15 @@ func (l *Ledger) settleTask(c call, o outcome) {
 			l.putTask(t)
 		}
 	case actPlanEnter:
-		l.Plan.Mode = ok
+		l.s.Plan.Mode = ok
 	case actPlan:
-		l.Plan.Approved, l.Plan.Refused = ok, o.Refused
-		l.Plan.Mode = l.Plan.Mode && !ok
+		l.s.Plan.Approved, l.s.Plan.Refused = ok, o.Refused
+		l.s.Plan.Mode = l.s.Plan.Mode && !ok
 		if o.Plan != "" {
-			l.Plan.Text = strings.TrimSpace(o.Plan)
+			l.s.Plan.Text = strings.TrimSpace(o.Plan)
 		}
 		if o.Path != "" {
-			l.Plan.File = o.Path
+			l.s.Plan.File = o.Path
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (l *Ledger) Checkpoint() json.RawMessage {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	// Every part of the state is a text, a number, or a list of them: none can fail.
-	_ = enc.Encode(&l.state)
+	_ = enc.Encode(&l.s)
 	return json.RawMessage(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
 }
 
@@ -36,11 +36,11 @@ func (l *Ledger) Checkpoint() json.RawMessage {
 // out of its quotes. The error wraps [ErrCheckpoint].
 func Restore(raw json.RawMessage) (*Ledger, error) {
 	l := &Ledger{}
-	if err := json.Unmarshal(raw, &l.state); err != nil {
+	if err := json.Unmarshal(raw, &l.s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	if l.Version != version {
-		return nil, fmt.Errorf("%w: version %d", ErrCheckpoint, l.Version)
+	if l.s.Version != version {
+		return nil, fmt.Errorf("%w: version %d", ErrCheckpoint, l.s.Version)
 	}
 	l.sanitize()
 	l.index()

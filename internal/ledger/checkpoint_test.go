@@ -85,7 +85,7 @@ func TestResume(t *testing.T) {
 	queueOp(k, "enqueue", "40:00", "said in between")
 	k.says("the other road").edit("/w/p/b.go").bash("make test", 0, "ok")
 
-	log := read(t, k)
+	log := logOf(t, k)
 	branch := log.Chain(log.Tip()).Entries
 	got, err := ledger.Resume(log.Entries, branch)
 	if err != nil {
@@ -115,7 +115,7 @@ func (k *talk) ledgerOf(log *transcript.Log, branch []*transcript.Entry) *ledger
 	return of(k.t, append(es, branch...))
 }
 
-func read(t testing.TB, k *talk) *transcript.Log {
+func logOf(t testing.TB, k *talk) *transcript.Log {
 	t.Helper()
 	data := k.Bytes()
 	l, err := transcript.Read(t.Context(), bytes.NewReader(data), int64(len(data)), transcript.ReadOptions{})
@@ -138,7 +138,7 @@ func TestResumeTail(t *testing.T) {
 	k.tip = "s1"
 	k.says("go on").edit("/w/p/b.go")
 
-	log := read(t, k)
+	log := logOf(t, k)
 	chain := log.Chain(log.Tip())
 	if chain.Boundary == nil {
 		t.Fatal("the chain does not start at the boundary")

@@ -112,11 +112,14 @@ func core(segs [][]string) [][]string {
 			s = s[1:]
 		}
 		var words []string
-		for _, w := range s {
-			if redirect(w) {
+		for k := 0; k < len(s); k++ {
+			if redirect(s[k]) {
+				if strings.HasSuffix(s[k], ">") {
+					k++ // the file is a word of its own
+				}
 				continue
 			}
-			words = append(words, w)
+			words = append(words, s[k])
 		}
 		if len(words) == 0 || words[0] == "cd" || words[0] == "export" || words[0] == "set" || words[0] == "true" {
 			continue
@@ -278,6 +281,17 @@ func covers(ok, failed [][]string) bool {
 	return false
 }
 
+// folder returns the folder in which a command line ends up: that of the call, changed
+// by each cd whose target is plain.
+func folder(dir string, segs [][]string) string {
+	for _, s := range segs {
+		if len(s) == 2 && s[0] == "cd" && !strings.ContainsAny(s[1], "*?[]{}$`~-") {
+			dir = fileKey(dir, s[1])
+		}
+	}
+	return dir
+}
+
 // shellDeletes returns the paths that a command line removes or moves, as changes,
 // if it succeeds. Words with expansions name no path that a rule could know.
 func shellDeletes(segs [][]string) []change {
@@ -291,10 +305,13 @@ func shellDeletes(segs [][]string) []change {
 		}
 		var paths []string
 		for _, w := range s[1:] {
-			if strings.HasPrefix(w, "-") || redirect(w) {
-				continue
+			if w == "--cached" {
+				paths = nil
+				break
 			}
-			paths = append(paths, w)
+			if !strings.HasPrefix(w, "-") {
+				paths = append(paths, w)
+			}
 		}
 		if len(paths) > maxChanges || s[0] == "mv" && len(paths) != 2 {
 			continue

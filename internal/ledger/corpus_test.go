@@ -49,9 +49,13 @@ func name(path string) string {
 	return s
 }
 
-// whole reads a log with every body in memory.
+// whole reads a log with every body in memory. Logs are read once for all tests: they
+// are only looked at.
 func whole(t testing.TB, path string) *transcript.Log {
 	t.Helper()
+	if l := read[path]; l != nil {
+		return l
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -60,5 +64,8 @@ func whole(t testing.TB, path string) *transcript.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
+	read[path] = l
 	return l
 }
+
+var read = map[string]*transcript.Log{}

@@ -96,13 +96,13 @@ func decisive(s string) bool {
 }
 
 func (l *Ledger) decision(s string) {
-	s = line(s)
-	if n := len(l.Stated); n > 0 && l.Stated[n-1].Text == s {
+	s = strings.Clone(line(s))
+	if n := len(l.s.Stated); n > 0 && l.s.Stated[n-1].Text == s {
 		return
 	}
-	l.Stated = append(l.Stated, stated{Text: s, At: l.N})
-	if n := len(l.Stated) - maxDecisions; n > 0 {
-		l.Lost.Decisions += n
-		l.Stated = append(l.Stated[:0], l.Stated[n:]...)
+	l.s.Stated = append(l.s.Stated, stated{Text: s, At: l.s.N})
+	if n := len(l.s.Stated) - maxDecisions; n > 0 {
+		l.s.Lost.Decisions += n
+		l.s.Stated = append(l.s.Stated[:0], l.s.Stated[n:]...)
 	}
 }

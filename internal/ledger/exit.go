@@ -124,7 +124,7 @@ func outcomeLine(e ends, failed bool) string {
 
 func outLine(s string) string {
 	s, _ = shorten(line(strings.TrimSuffix(s, "</tool_use_error>")), maxLine)
-	return s
+	return strings.Clone(s)
 }
 
 // body leaves out what a shell tool writes before a command's output.

@@ -8,7 +8,7 @@ func Clean(s string) string { return clean(s) }
 // Shown returns what a render within a budget shows and how much of each, by a name
 // that is the same for every budget.
 func (l *Ledger) Shown(budget int, size func(string) int) map[string]int {
-	r := renderer{title: title, units: l.units(), size: size, lost: l.Lost}
+	r := renderer{title: title, units: l.units(), size: size, lost: l.s.Lost}
 	r.render(budget)
 	out := map[string]int{}
 	for i, u := range r.units {
@@ -22,7 +22,7 @@ func (l *Ledger) Shown(budget int, size func(string) int) map[string]int {
 // WordLimits returns how many characters of each message of the user a render within
 // a budget shows, oldest first; whole ones have -1, those left out 0.
 func (l *Ledger) WordLimits(budget int, size func(string) int) []int {
-	r := renderer{title: title, units: l.units(), size: size, lost: l.Lost}
+	r := renderer{title: title, units: l.units(), size: size, lost: l.s.Lost}
 	r.render(budget)
 	var out []int
 	for _, u := range r.units {

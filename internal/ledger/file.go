@@ -1,6 +1,9 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // file is what happened to one file.
 type file struct {
@@ -28,11 +31,11 @@ func (f *file) at() int { return max(f.ReadAt, f.DoneAt) }
 func (l *Ledger) file(dir, path string) *file {
 	key := fileKey(dir, path)
 	if i, ok := l.fileAt[key]; ok {
-		return &l.Files[i]
+		return &l.s.Files[i]
 	}
-	l.fileAt[key] = len(l.Files)
-	l.Files = append(l.Files, file{Path: path, Key: key})
-	return &l.Files[len(l.Files)-1]
+	l.fileAt[key] = len(l.s.Files)
+	l.s.Files = append(l.s.Files, file{Path: path, Key: key})
+	return &l.s.Files[len(l.s.Files)-1]
 }
 
 // apply enters one change of an answered call.
@@ -61,7 +64,7 @@ func (l *Ledger) attempt(dir string, ch change) {
 	}
 	f := l.file(dir, ch.Path)
 	f.Tries++
-	f.DoneAt = max(f.DoneAt, l.N)
+	f.DoneAt = max(f.DoneAt, l.s.N)
 }
 
 // touch enters something that was done to a file.
@@ -73,7 +76,7 @@ func (l *Ledger) touch(dir, path string, act action, sum string, part bool) {
 	switch act {
 	case actRead:
 		f.Reads++
-		f.ReadAt = l.N
+		f.ReadAt = l.s.N
 		f.Gone = false
 		if sum != "" {
 			f.Hash, f.Part, f.Outside = sum, false, false
@@ -92,7 +95,30 @@ func (l *Ledger) touch(dir, path string, act action, sum string, part bool) {
 	}
 	f.Gone = act == actDelete
 	f.Hash, f.Part, f.Outside = sum, false, false
-	f.DoneAt = l.N
+	f.DoneAt = l.s.N
+}
+
+// moved enters what a command did to a file or folder. Of a folder the files that are
+// known are gone; itself it is noted only when it looks like a file, since the command
+// is noted anyway.
+func (l *Ledger) moved(dir string, ch change) {
+	if ch.Act != actDelete {
+		l.touch(dir, ch.Path, ch.Act, "", false)
+		return
+	}
+	key := fileKey(dir, ch.Path)
+	inside := false
+	for i := range l.s.Files {
+		f := &l.s.Files[i]
+		if strings.HasPrefix(f.Key, key+"/") {
+			inside = true
+			f.Deletes++
+			f.Gone, f.Hash, f.DoneAt = true, "", l.s.N
+		}
+	}
+	if _, known := l.fileAt[key]; known || !inside && strings.Contains(baseName(ch.Path), ".") {
+		l.touch(dir, ch.Path, actDelete, "", false)
+	}
 }
 
 // outside notes that a file was changed by somebody else.
@@ -103,20 +129,20 @@ func (l *Ledger) outside(dir, path string) {
 	f := l.file(dir, path)
 	f.Outside, f.Hash = true, ""
 	if f.at() == 0 {
-		f.ReadAt = l.N
+		f.ReadAt = l.s.N
 	}
 }
 
 // boundReads drops the files that were read longest ago, an eighth of the bound at
 // a time, when too many were only read. Files that were changed are never dropped.
 func (l *Ledger) boundReads() {
-	if len(l.Files) <= maxReads {
+	if len(l.s.Files) <= maxReads {
 		return
 	}
 	var reads []int
-	for i := range l.Files {
-		if !l.Files[i].changed() {
-			reads = append(reads, l.Files[i].ReadAt)
+	for i := range l.s.Files {
+		if !l.s.Files[i].changed() {
+			reads = append(reads, l.s.Files[i].ReadAt)
 		}
 	}
 	if len(reads) <= maxReads {
@@ -124,15 +150,15 @@ func (l *Ledger) boundReads() {
 	}
 	slices.Sort(reads)
 	oldest := reads[len(reads)-maxReads*7/8]
-	kept := l.Files[:0]
-	for _, f := range l.Files {
+	kept := l.s.Files[:0]
+	for _, f := range l.s.Files {
 		if f.changed() || f.ReadAt >= oldest {
 			kept = append(kept, f)
 		} else {
-			l.Lost.Reads++
+			l.s.Lost.Reads++
 		}
 	}
-	l.Files = kept
+	l.s.Files = kept
 	l.index()
 }
 
@@ -143,8 +169,8 @@ func (l *Ledger) changedSince(at int) []string {
 		at   int
 	}
 	var hits []hit
-	for i := range l.Files {
-		if f := &l.Files[i]; f.DoneAt > at && f.Edits+f.Writes+f.Deletes > 0 {
+	for i := range l.s.Files {
+		if f := &l.s.Files[i]; f.DoneAt > at && f.Edits+f.Writes+f.Deletes > 0 {
 			hits = append(hits, hit{f.Path, f.DoneAt})
 		}
 	}

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -13,7 +12,7 @@ import (
 // Ledger holds the facts of one branch of a conversation. The zero value is not
 // usable; see [New] and [Restore].
 type Ledger struct {
-	state
+	s      state
 	fileAt map[string]int // by key, index in Files
 	callAt map[string]int // by id, index in Calls
 }
@@ -86,26 +85,26 @@ const (
 
 // New returns an empty ledger.
 func New() *Ledger {
-	l := &Ledger{state: state{Version: version}}
+	l := &Ledger{s: state{Version: version}}
 	l.index()
 	return l
 }
 
 // index builds the maps from the state.
 func (l *Ledger) index() {
-	l.fileAt = make(map[string]int, len(l.Files))
-	for i := range l.Files {
-		l.fileAt[l.Files[i].Key] = i
+	l.fileAt = make(map[string]int, len(l.s.Files))
+	for i := range l.s.Files {
+		l.fileAt[l.s.Files[i].Key] = i
 	}
-	l.callAt = make(map[string]int, len(l.Calls))
-	for i := range l.Calls {
-		l.callAt[l.Calls[i].ID] = i
+	l.callAt = make(map[string]int, len(l.s.Calls))
+	for i := range l.s.Calls {
+		l.callAt[l.s.Calls[i].ID] = i
 	}
 }
 
 // Upto returns the uuid of the last chain entry that was added, "" when there is
 // none.
-func (l *Ledger) Upto() string { return l.state.Upto }
+func (l *Ledger) Upto() string { return l.s.Upto }
 
 // Add takes one entry. Entries of one branch come in its order (file order of a
 // log without rewinds will do: a result may come before its call); side and
@@ -129,11 +128,11 @@ func (l *Ledger) Add(e *transcript.Entry) error {
 	if l.twice(e.UUID, len(raw)) {
 		return nil
 	}
-	l.N++
+	l.s.N++
 	if e.UUID != "" {
-		l.state.Upto = clip(clean(e.UUID), maxID)
+		l.s.Upto = clip(clean(e.UUID), maxID)
 	}
-	if !e.Sidechain || l.Agent != nil && *l.Agent {
+	if !e.Sidechain || l.s.Agent != nil && *l.s.Agent {
 		l.place(e)
 	}
 	p := readParts(raw)
@@ -209,57 +208,57 @@ func (l *Ledger) twice(uuid string, size int) bool {
 	h.Write([]byte(uuid))
 	h.Write(strconv.AppendInt(nil, int64(size), 10))
 	sum := h.Sum64() >> 11 // what a JSON number carries
-	if slices.Contains(l.Recent, sum) {
+	if slices.Contains(l.s.Recent, sum) {
 		return true
 	}
-	if len(l.Recent) >= recentSize {
-		l.Recent = append(l.Recent[:0], l.Recent[1:]...)
+	if len(l.s.Recent) >= recentSize {
+		l.s.Recent = append(l.s.Recent[:0], l.s.Recent[1:]...)
 	}
-	l.Recent = append(l.Recent, sum)
+	l.s.Recent = append(l.s.Recent, sum)
 	return false
 }
 
 // place keeps where the work goes on.
 func (l *Ledger) place(e *transcript.Entry) {
-	if e.CWD != "" && e.CWD != l.CWD {
-		l.CWD = storePath(e.CWD)
+	if e.CWD != "" && e.CWD != l.s.CWD {
+		l.s.CWD = storePath(e.CWD)
 	}
-	if e.GitBranch == "" || e.GitBranch == l.Branch {
+	if e.GitBranch == "" || e.GitBranch == l.s.Branch {
 		return
 	}
 	b := oneLine(e.GitBranch, maxID)
-	if b == "" || b == l.Branch {
+	if b == "" || b == l.s.Branch {
 		return
 	}
-	if l.Branch != "" {
-		l.Branches = append(l.Branches, l.Branch)
-		if n := len(l.Branches) - 20; n > 0 {
-			l.Branches = append(l.Branches[:0], l.Branches[n:]...)
+	if l.s.Branch != "" {
+		l.s.Branches = append(l.s.Branches, l.s.Branch)
+		if n := len(l.s.Branches) - 20; n > 0 {
+			l.s.Branches = append(l.s.Branches[:0], l.s.Branches[n:]...)
 		}
 	}
-	l.Branch = b
+	l.s.Branch = b
 }
 
 // side reports whether an entry of a message is that of a sub-agent inside the log
 // of another: of those only what they did to files counts. The first message tells
 // whose log it is.
 func (l *Ledger) side(e *transcript.Entry) bool {
-	if l.Agent == nil {
+	if l.s.Agent == nil {
 		agent := e.Sidechain
-		l.Agent = &agent
+		l.s.Agent = &agent
 	}
-	return e.Sidechain && !*l.Agent
+	return e.Sidechain && !*l.s.Agent
 }
 
 // system takes what people did through commands of the program itself; newer
 // versions write them as system entries.
 func (l *Ledger) system(e *transcript.Entry, p parts) {
-	if e.Subtype != "local_command" || e.Sidechain && (l.Agent == nil || !*l.Agent) {
+	if e.Subtype != "local_command" || e.Sidechain && (l.s.Agent == nil || !*l.s.Agent) {
 		return
 	}
 	if s := text(p.content); classify(s) == saidCommand {
 		if cmd, ok := slash(s); ok {
-			l.put(word{Kind: wordCommand, ID: l.state.Upto, Text: cmd, Time: oneLine(e.Timestamp, 40)})
+			l.put(word{Kind: wordCommand, ID: l.s.Upto, Text: cmd, Time: oneLine(e.Timestamp, 40)})
 		}
 	}
 }
@@ -267,7 +266,7 @@ func (l *Ledger) system(e *transcript.Entry, p parts) {
 // attachment takes what the client put in: prompts that were typed while a turn
 // ran, goals, files that people attached or changed, the state of planning.
 func (l *Ledger) attachment(e *transcript.Entry, a []byte) {
-	if e.Sidechain && (l.Agent == nil || !*l.Agent) {
+	if e.Sidechain && (l.s.Agent == nil || !*l.s.Agent) {
 		return
 	}
 	switch kind := head(member(a, "type"), 60); kind {
@@ -281,12 +280,12 @@ func (l *Ledger) attachment(e *transcript.Entry, a []byte) {
 	case "edited_text_file":
 		l.outside(e.CWD, storePath(head(member(a, "filename"), maxPath)))
 	case "plan_mode":
-		l.Plan.Mode = true
+		l.s.Plan.Mode = true
 		if p := storePath(head(member(a, "planFilePath"), maxPath)); p != "" {
-			l.Plan.File = p
+			l.s.Plan.File = p
 		}
 	case "plan_mode_exit":
-		l.Plan.Mode = false
+		l.s.Plan.Mode = false
 	case "task_reminder":
 		for _, t := range readTasks(member(a, "content")) {
 			if t.ID != "" {
@@ -307,7 +306,7 @@ func (l *Ledger) queuedCommand(e *transcript.Entry, a []byte) {
 		return
 	}
 	prompt := member(a, "prompt")
-	w := word{Kind: wordQueued, ID: l.state.Upto, From: from, Time: oneLine(e.Timestamp, 40)}
+	w := word{Kind: wordQueued, ID: l.s.Upto, From: from, Time: oneLine(e.Timestamp, 40)}
 	if t := head(member(a, "timestamp"), 40); t != "" {
 		w.Time = oneLine(t, 40)
 	}
@@ -335,15 +334,10 @@ func (l *Ledger) goal(e *transcript.Entry, a []byte) {
 	if s == "" {
 		return
 	}
-	for _, w := range l.Words {
+	for _, w := range l.s.Words {
 		if w.Text == s || w.Text == "/goal "+s {
 			return
 		}
 	}
-	l.put(word{Kind: wordCommand, ID: l.state.Upto, Text: "/goal " + s, Time: oneLine(e.Timestamp, 40)})
+	l.put(word{Kind: wordCommand, ID: l.s.Upto, Text: "/goal " + s, Time: oneLine(e.Timestamp, 40)})
 }
-
-// MarshalJSON of a ledger is its checkpoint.
-func (l *Ledger) MarshalJSON() ([]byte, error) { return l.Checkpoint(), nil }
-
-var _ json.Marshaler = (*Ledger)(nil)

@@ -33,7 +33,7 @@ func (l *Ledger) user(e *transcript.Entry, p parts) {
 	if len(msg) > 0 && msg[0] == '{' {
 		content = member(msg, "content")
 	}
-	w := word{ID: l.state.Upto, Time: oneLine(e.Timestamp, 40)}
+	w := word{ID: l.s.Upto, Time: oneLine(e.Timestamp, 40)}
 	quiet := side || e.Meta || e.TranscriptOnly
 	switch {
 	case len(content) == 0:
@@ -100,7 +100,7 @@ func (l *Ledger) prompt(w word, p parts, s string) {
 	}
 	l.hear(w, s)
 	if m := head(p.permission, 40); m != "" {
-		l.Plan.Mode = m == "plan"
+		l.s.Plan.Mode = m == "plan"
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *Ledger) hear(w word, s string) {
 		w.Text = s
 		l.put(w)
 	case saidInterrupt:
-		l.Interrupted = true
+		l.s.Interrupted = true
 	case saidSummary:
 		l.keepSummary(s, "")
 	case saidCommand:
@@ -124,7 +124,7 @@ func (l *Ledger) hear(w word, s string) {
 		}
 	case saidShell:
 		if cmd := between(s, "<bash-input>", "</bash-input>"); strings.TrimSpace(cmd) != "" {
-			l.ran(run{Cmd: commandLine(cmd), User: true, At: l.N}, "")
+			l.ran(run{Cmd: commandLine(cmd), User: true, At: l.s.N}, "")
 		}
 	}
 }
@@ -144,15 +144,15 @@ func (l *Ledger) summary(e *transcript.Entry, msg []byte) {
 const maxSummary = 64 << 10
 
 func (l *Ledger) keepSummary(s, source string) {
-	bare := len(l.Words) == 0 && l.SaidAt == 0 && len(l.Files) == 0
+	bare := len(l.s.Words) == 0 && l.s.SaidAt == 0 && len(l.s.Files) == 0
 	if source == "ledger" && !bare {
 		return
 	}
-	if bare || l.Earlier.Bare && l.Earlier.Text != "" {
+	if bare || l.s.Earlier.Bare && l.s.Earlier.Text != "" {
 		// What the first summary covered is in no other place; a later one covers it too.
 		bare = true
 	}
-	l.Earlier = earlier{Text: strings.TrimSpace(clip(clean(clip(s, 2*maxSummary)), maxSummary)), Source: source, Bare: bare}
+	l.s.Earlier = earlier{Text: strings.TrimSpace(clip(clean(clip(s, 2*maxSummary)), maxSummary)), Source: source, Bare: bare}
 }
 
 // reply takes an assistant entry: calls, and what is said.
@@ -203,8 +203,8 @@ func (l *Ledger) say(s string) {
 	if strings.TrimSpace(s) == "" {
 		return
 	}
-	l.Said, l.SaidAt = strings.TrimSpace(clip(clean(clip(s, 2*maxSaid)), maxSaid)), l.N
-	l.Interrupted = false
+	l.s.Said, l.s.SaidAt = strings.TrimSpace(clip(clean(clip(s, 2*maxSaid)), maxSaid)), l.s.N
+	l.s.Interrupted = false
 	l.decide(s)
 }
 

@@ -84,9 +84,9 @@ What stands behind ">" or in ` + "`backquotes`" + ` is quoted: it is what people
 
 func (l *Ledger) missing(summary string) []*unit {
 	s := readSummary(summary)
-	names := make(map[string]int, len(l.Files))
-	for i := range l.Files {
-		names[baseName(l.Files[i].Path)]++
+	names := make(map[string]int, len(l.s.Files))
+	for i := range l.s.Files {
+		names[baseName(l.s.Files[i].Path)]++
 	}
 	var out []*unit
 	for _, u := range l.units() {
@@ -128,7 +128,7 @@ func (l *Ledger) namesFile(s *summaryText, path string, names map[string]int) bo
 	if s.has(path) {
 		return true
 	}
-	if rel, ok := strings.CutPrefix(path, l.CWD); ok && l.CWD != "" && s.has(rel) && strings.ContainsAny(strings.Trim(rel, `/\`), `/\`) {
+	if rel, ok := strings.CutPrefix(path, l.s.CWD); ok && l.s.CWD != "" && s.has(rel) && strings.ContainsAny(strings.Trim(rel, `/\`), `/\`) {
 		return true
 	}
 	base := baseName(path)

@@ -78,7 +78,7 @@ func patchHeader(l string) (verb, name string, ok bool) {
 	verb, name, _ = strings.Cut(l, ":")
 	switch verb {
 	case "Add File", "Update File", "Delete File", "Move to":
-		name = storePath(name)
+		name = strings.Clone(storePath(name)) // a patch is not kept for its names
 		return verb, name, name != ""
 	case "End Patch":
 		return verb, "", true

@@ -1,8 +1,8 @@
 package ledger_test
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,6 +26,63 @@ type facts struct {
 	closed []string // ids of tasks that are done
 }
 
+// record is a line of a log as far as the extraction reads it.
+type record struct {
+	Type        string
+	IsSidechain bool
+	IsMeta      bool
+	Summary     bool `json:"isCompactSummary"`
+	Origin      struct{ Kind string }
+	Operation   string
+	Content     any
+	Attachment  struct {
+		Type   string
+		Prompt any
+	}
+	Message json.RawMessage
+	Result  json.RawMessage `json:"toolUseResult"`
+}
+
+type block struct {
+	Type, Text, ID, Name string
+	ToolUseID            string `json:"tool_use_id"`
+	Input                struct {
+		FilePath     any `json:"file_path"`
+		NotebookPath any `json:"notebook_path"`
+		Todos        []struct{ Content, Status string }
+		TaskID       any `json:"taskId"`
+		Subject      string
+		Status       string
+	}
+}
+
+// blocks are what a record's message holds; a message that is a text is one block.
+func (r *record) blocks() []block {
+	var m struct{ Content json.RawMessage }
+	if json.Unmarshal(r.Message, &m) != nil {
+		return nil
+	}
+	var s string
+	if json.Unmarshal(m.Content, &s) == nil {
+		return []block{{Type: "text", Text: s}}
+	}
+	var out []block
+	_ = json.Unmarshal(m.Content, &out) // what is of another kind stays empty
+	return out
+}
+
+type task struct{ id, subject, status string }
+
+// extraction goes through a log and keeps what it needs to know of calls.
+type extraction struct {
+	facts
+	todos []struct{ Content, Status string }
+	made  map[string]string // subject by id of the call
+	tasks []*task
+	agent bool // the log is a sub-agent's
+	begun bool
+}
+
 // extract reads a log with encoding/json.
 func extract(t *testing.T, path string) facts {
 	t.Helper()
@@ -33,112 +90,81 @@ func extract(t *testing.T, path string) facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f facts
-	type task struct{ subject, status string }
-	var todos []any
-	var ids []string
-	tasks := map[string]*task{}
-	calls := map[string]map[string]any{}
-	agent, first := false, true
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var e map[string]any
-		if json.Unmarshal(bytes.TrimLeft(sc.Bytes(), "\x00\ufeff"), &e) != nil {
-			continue
+	x := extraction{made: map[string]string{}}
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		var r record
+		if err := json.Unmarshal(bytes.TrimLeft(line, "\x00\ufeff"), &r); err == nil || r.Type != "" {
+			x.take(&r)
 		}
-		kind, _ := e["type"].(string)
-		side, _ := e["isSidechain"].(bool)
-		if first && (kind == "user" || kind == "assistant") {
-			agent, first = side, false
+	}
+	for _, d := range x.todos {
+		if d.Content != "" && d.Status != "completed" {
+			x.open = append(x.open, d.Content)
 		}
-		foreign := side && !agent
-		switch kind {
-		case "queue-operation":
-			if s, ok := e["content"].(string); ok && e["operation"] == "enqueue" && person(s) && !strings.HasPrefix(s, "/") {
-				f.said = append(f.said, s)
+	}
+	for _, k := range x.tasks {
+		if k.status == "completed" || k.status == "deleted" {
+			x.closed = append(x.closed, k.id)
+		} else {
+			x.open = append(x.open, k.subject)
+		}
+	}
+	return x.facts
+}
+
+func (x *extraction) take(r *record) {
+	switch r.Type {
+	case "queue-operation":
+		if s, ok := r.Content.(string); ok && r.Operation == "enqueue" && person(s) && !strings.HasPrefix(s, "/") {
+			x.said = append(x.said, s)
+		}
+	case "attachment":
+		if s, ok := r.Attachment.Prompt.(string); ok && r.Attachment.Type == "queued_command" && person(s) {
+			x.said = append(x.said, s)
+		}
+	case "user", "assistant":
+		if !x.begun {
+			x.agent, x.begun = r.IsSidechain, true
+		}
+		for _, b := range r.blocks() {
+			x.block(r, b)
+		}
+	}
+}
+
+func (x *extraction) block(r *record, b block) {
+	foreign := r.IsSidechain && !x.agent
+	switch {
+	case b.Type == "text" && r.Type == "user":
+		if !r.IsMeta && !r.Summary && !foreign && person(b.Text) && r.Origin.Kind != "task-notification" {
+			x.said = append(x.said, b.Text)
+		}
+	case b.Type == "tool_use":
+		for _, p := range []any{b.Input.FilePath, b.Input.NotebookPath} {
+			if p, ok := p.(string); ok && strings.Contains(" Edit Write MultiEdit NotebookEdit ", " "+b.Name+" ") {
+				x.edited = append(x.edited, p)
 			}
-			continue
-		case "attachment":
-			a, _ := e["attachment"].(map[string]any)
-			if s, ok := a["prompt"].(string); ok && a["type"] == "queued_command" && person(s) {
-				f.said = append(f.said, s)
-			}
-			continue
-		case "user", "assistant":
-		default:
-			continue
 		}
-		msg, _ := e["message"].(map[string]any)
-		blocks, _ := msg["content"].([]any)
-		if s, ok := msg["content"].(string); ok {
-			blocks = []any{map[string]any{"type": "text", "text": s}}
-		}
-		for _, b := range blocks {
-			b, _ := b.(map[string]any)
-			in, _ := b["input"].(map[string]any)
-			switch {
-			case b["type"] == "text" && kind == "user":
-				s, _ := b["text"].(string)
-				if e["isMeta"] != true && e["isCompactSummary"] != true && !foreign && person(s) && fmt.Sprint(e["origin"]) != "map[kind:task-notification]" {
-					f.said = append(f.said, s)
-				}
-			case b["type"] == "tool_use":
-				id, _ := b["id"].(string)
-				name, _ := b["name"].(string)
-				calls[id] = map[string]any{"name": name, "in": in}
-				for _, key := range []string{"file_path", "notebook_path"} {
-					if p, ok := in[key].(string); ok && strings.Contains(" Edit Write MultiEdit NotebookEdit ", " "+name+" ") {
-						f.edited = append(f.edited, p)
-					}
-				}
-				if foreign {
-					continue
-				}
-				switch name {
-				case "TodoWrite":
-					todos, _ = in["todos"].([]any)
-				case "TaskUpdate":
-					if k := tasks[fmt.Sprint(in["taskId"])]; k != nil {
-						if s, ok := in["status"].(string); ok {
-							k.status = s
-						}
-						if s, ok := in["subject"].(string); ok {
-							k.subject = s
-						}
-					}
-				}
-			case b["type"] == "tool_result" && !foreign:
-				id, _ := b["tool_use_id"].(string)
-				if c := calls[id]; c != nil && c["name"] == "TaskCreate" {
-					extra, _ := e["toolUseResult"].(map[string]any)
-					made, _ := extra["task"].(map[string]any)
-					subject, _ := c["in"].(map[string]any)["subject"].(string)
-					no := fmt.Sprint(made["id"])
-					tasks[no] = &task{subject, "pending"}
-					ids = append(ids, no)
+		switch {
+		case foreign:
+		case b.Name == "TodoWrite":
+			x.todos = b.Input.Todos
+		case b.Name == "TaskCreate":
+			x.made[b.ID] = b.Input.Subject
+		case b.Name == "TaskUpdate":
+			for _, k := range x.tasks {
+				if k.id == fmt.Sprint(b.Input.TaskID) {
+					k.status = cmp.Or(b.Input.Status, k.status)
+					k.subject = cmp.Or(b.Input.Subject, k.subject)
 				}
 			}
 		}
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range todos {
-		d, _ := d.(map[string]any)
-		if s, ok := d["content"].(string); ok && d["status"] != "completed" {
-			f.open = append(f.open, s)
+	case b.Type == "tool_result" && x.made[b.ToolUseID] != "":
+		var made struct{ Task struct{ ID string } }
+		if json.Unmarshal(r.Result, &made) == nil {
+			x.tasks = append(x.tasks, &task{made.Task.ID, x.made[b.ToolUseID], "pending"})
 		}
 	}
-	for _, id := range ids {
-		switch k := tasks[id]; k.status {
-		case "completed", "deleted":
-			f.closed = append(f.closed, id)
-		default:
-			f.open = append(f.open, k.subject)
-		}
-	}
-	return f
 }
 
 // person is how a reader of the log would tell a person's text from a program's.
@@ -256,7 +282,7 @@ func shownAndLeft(render string) (shown, left int) {
 
 // said is the number of items that a section says to leave out.
 func said(section string) int {
-	m := leftIn.FindStringSubmatch(section)
+	m := leftIn.FindStringSubmatch(section[strings.LastIndexByte(section, '\n')+1:])
 	if m == nil {
 		return 0
 	}

@@ -51,7 +51,7 @@ var Order = []string{
 // holds; a larger one never shows less. What had to be shortened or left out is
 // said and counted at its place.
 func (l *Ledger) Render(budget int, size func(string) int) string {
-	r := renderer{title: title, units: l.units(), size: size, lost: l.Lost}
+	r := renderer{title: title, units: l.units(), size: size, lost: l.s.Lost}
 	return r.render(budget)
 }
 

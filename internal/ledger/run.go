@@ -48,8 +48,9 @@ func commandLine(s string) string {
 
 // settleRun enters a shell command that was answered.
 func (l *Ledger) settleRun(c call, o outcome) {
-	segs := core(segments(c.Cmd))
-	r := run{Cmd: c.Cmd, Exit: o.Exit, HasExit: o.HasExit, Failed: o.failed(), Refused: o.Refused, Running: o.Running, Session: o.Session, Look: looks(segs), At: l.N}
+	all := segments(c.Cmd)
+	segs := core(all)
+	r := run{Cmd: c.Cmd, Exit: o.Exit, HasExit: o.HasExit, Failed: o.failed(), Refused: o.Refused, Running: o.Running, Session: o.Session, Look: looks(segs), At: l.s.N}
 	if c.Act == actScript {
 		r.Look = false
 	}
@@ -73,11 +74,12 @@ func (l *Ledger) settleRun(c call, o outcome) {
 		return
 	}
 	if r.Failed {
-		l.failed(failure{Key: key, What: c.Cmd, Out: o.Line, Exit: r.Exit, At: l.N})
+		l.failed(failure{Key: key, What: c.Cmd, Out: o.Line, Exit: r.Exit, At: l.s.N})
 		return
 	}
+	dir := folder(c.Dir, all)
 	for _, ch := range shellDeletes(segs) {
-		l.touch(c.Dir, ch.Path, ch.Act, "", false)
+		l.moved(dir, ch)
 	}
 	l.succeeded(key, segs, c.Cmd)
 }
@@ -90,26 +92,26 @@ func firstLine(s string) string {
 // ran enters a run; the same command again counts up.
 func (l *Ledger) ran(r run, key string) {
 	r.N = 1
-	for i := len(l.Runs) - 1; i >= 0; i-- {
-		if k := &l.Runs[i]; k.Cmd == r.Cmd && k.Tool == r.Tool && k.User == r.User {
+	for i := len(l.s.Runs) - 1; i >= 0; i-- {
+		if k := &l.s.Runs[i]; k.Cmd == r.Cmd && k.Tool == r.Tool && k.User == r.User {
 			r.N += k.N
-			l.Runs = append(l.Runs[:i], l.Runs[i+1:]...)
+			l.s.Runs = append(l.s.Runs[:i], l.s.Runs[i+1:]...)
 			break
 		}
 	}
-	l.Runs = append(l.Runs, r)
-	if len(l.Runs) <= maxRuns {
+	l.s.Runs = append(l.s.Runs, r)
+	if len(l.s.Runs) <= maxRuns {
 		return
 	}
 	// What only looked goes first, the oldest first.
 	drop := maxRuns / 8
 	for _, look := range [2]bool{true, false} {
-		l.Runs = slices.DeleteFunc(l.Runs, func(r run) bool {
+		l.s.Runs = slices.DeleteFunc(l.s.Runs, func(r run) bool {
 			if drop == 0 || r.Look != look {
 				return false
 			}
 			drop--
-			l.Lost.Runs++
+			l.s.Lost.Runs++
 			return true
 		})
 	}
@@ -120,8 +122,8 @@ func (l *Ledger) continued(c call, o outcome) {
 	if o.Running || !o.HasExit {
 		return
 	}
-	for i := len(l.Runs) - 1; i >= 0; i-- {
-		r := &l.Runs[i]
+	for i := len(l.s.Runs) - 1; i >= 0; i-- {
+		r := &l.s.Runs[i]
 		if !r.Running || r.Session == "" || r.Session != c.Session {
 			continue
 		}
@@ -132,7 +134,7 @@ func (l *Ledger) continued(c call, o outcome) {
 		switch {
 		case r.Look:
 		case r.Failed:
-			l.failed(failure{Key: key, What: r.Cmd, Out: o.Line, Exit: o.Exit, At: l.N})
+			l.failed(failure{Key: key, What: r.Cmd, Out: o.Line, Exit: o.Exit, At: l.s.N})
 		default:
 			l.succeeded(key, segs, r.Cmd)
 		}
@@ -152,13 +154,13 @@ func (l *Ledger) settleTool(c call, o outcome) {
 		key = "file:" + clip(fileKey(c.Dir, c.Path), 400)
 	}
 	if o.failed() {
-		l.failed(failure{Key: key, What: label, Tool: true, Out: o.Line, At: l.N})
+		l.failed(failure{Key: key, What: label, Tool: true, Out: o.Line, At: l.s.N})
 		return
 	}
-	for i := len(l.Fails) - 1; i >= 0; i-- {
-		if f := &l.Fails[i]; f.Fixed == 0 && f.Key == key {
+	for i := len(l.s.Fails) - 1; i >= 0; i-- {
+		if f := &l.s.Fails[i]; f.Fixed == 0 && f.Key == key {
 			// That a file could be edited at the second try is no fact worth keeping.
-			l.Fails = append(l.Fails[:i], l.Fails[i+1:]...)
+			l.s.Fails = append(l.s.Fails[:i], l.s.Fails[i+1:]...)
 			return
 		}
 	}
@@ -167,34 +169,34 @@ func (l *Ledger) settleTool(c call, o outcome) {
 // failed enters a failure, or another of the same.
 func (l *Ledger) failed(f failure) {
 	f.N = 1
-	for i := len(l.Fails) - 1; i >= 0; i-- {
-		if k := l.Fails[i]; k.Key == f.Key && k.Fixed == 0 {
+	for i := len(l.s.Fails) - 1; i >= 0; i-- {
+		if k := l.s.Fails[i]; k.Key == f.Key && k.Fixed == 0 {
 			f.N += k.N
-			l.Fails = append(l.Fails[:i], l.Fails[i+1:]...)
+			l.s.Fails = append(l.s.Fails[:i], l.s.Fails[i+1:]...)
 			break
 		}
 	}
-	l.Fails = append(l.Fails, f)
-	if len(l.Fails) <= maxFails {
+	l.s.Fails = append(l.s.Fails, f)
+	if len(l.s.Fails) <= maxFails {
 		return
 	}
-	for i := range l.Fails {
-		if l.Fails[i].Fixed > 0 || l.Fails[i].Tool {
-			l.Fails = append(l.Fails[:i], l.Fails[i+1:]...)
-			l.Lost.Fails++
+	for i := range l.s.Fails {
+		if l.s.Fails[i].Fixed > 0 || l.s.Fails[i].Tool {
+			l.s.Fails = append(l.s.Fails[:i], l.s.Fails[i+1:]...)
+			l.s.Lost.Fails++
 			return
 		}
 	}
-	l.Fails = append(l.Fails[:0], l.Fails[1:]...)
-	l.Lost.Fails++
+	l.s.Fails = append(l.s.Fails[:0], l.s.Fails[1:]...)
+	l.s.Lost.Fails++
 }
 
 // succeeded ends the failures of the same command, and of checks that this one
 // includes when something was changed since they failed.
 func (l *Ledger) succeeded(key string, segs [][]string, cmd string) {
 	all := slices.ContainsFunc(segs, func(s []string) bool { return family(s) != "" && wide(s) })
-	for i := range l.Fails {
-		f := &l.Fails[i]
+	for i := range l.s.Fails {
+		f := &l.s.Fails[i]
 		if f.Fixed > 0 || f.Tool {
 			continue
 		}
@@ -209,7 +211,7 @@ func (l *Ledger) succeeded(key string, segs [][]string, cmd string) {
 			}
 			f.Wider = cmd
 		}
-		f.Fixed = l.N
+		f.Fixed = l.s.N
 		f.By = by[:min(len(by), maxFixes)]
 		f.More = len(by) - len(f.By)
 		if len(by) == 0 {
@@ -220,8 +222,8 @@ func (l *Ledger) succeeded(key string, segs [][]string, cmd string) {
 
 // between returns the newest command since a point that may have mended something.
 func (l *Ledger) between(at int, not string) string {
-	for i := len(l.Runs) - 1; i >= 0; i-- {
-		r := &l.Runs[i]
+	for i := len(l.s.Runs) - 1; i >= 0; i-- {
+		r := &l.s.Runs[i]
 		if r.At <= at {
 			return ""
 		}

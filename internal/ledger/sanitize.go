@@ -16,45 +16,45 @@ func bound[T any](list *[]T, n int) {
 }
 
 func (l *Ledger) sanitize() {
-	multi(&l.state.Upto, maxID)
-	whole(&l.N)
-	bound(&l.Recent, recentSize)
-	inline(&l.CWD, maxPath)
-	inline(&l.Branch, maxID)
-	bound(&l.Branches, 20)
-	for i := range l.Branches {
-		inline(&l.Branches[i], maxID)
+	multi(&l.s.Upto, maxID)
+	whole(&l.s.N)
+	bound(&l.s.Recent, recentSize)
+	inline(&l.s.CWD, maxPath)
+	inline(&l.s.Branch, maxID)
+	bound(&l.s.Branches, 20)
+	for i := range l.s.Branches {
+		inline(&l.s.Branches[i], maxID)
 	}
-	for i := range l.Words {
-		l.Words[i].sanitize()
+	for i := range l.s.Words {
+		l.s.Words[i].sanitize()
 	}
-	bound(&l.Queue, maxQueue)
-	for i := range l.Queue {
-		q := &l.Queue[i]
+	bound(&l.s.Queue, maxQueue)
+	for i := range l.s.Queue {
+		q := &l.s.Queue[i]
 		inline(&q.Op, 40)
 		inline(&q.Time, 40)
 		multi(&q.Text, maxWord)
 	}
 	l.sanitizeFiles()
 	l.sanitizeRuns()
-	bound(&l.Stated, maxDecisions)
-	for i := range l.Stated {
-		inline(&l.Stated[i].Text, 2*maxDecision)
-		whole(&l.Stated[i].At)
+	bound(&l.s.Stated, maxDecisions)
+	for i := range l.s.Stated {
+		inline(&l.s.Stated[i].Text, 2*maxDecision)
+		whole(&l.s.Stated[i].At)
 	}
-	sanitizeTasks(&l.Todos)
-	sanitizeTasks(&l.Tasks)
-	whole(&l.TodosAt)
-	whole(&l.TasksAt)
-	multi(&l.Plan.Text, maxPlan)
-	inline(&l.Plan.File, maxPath)
-	whole(&l.Plan.At)
-	multi(&l.Said, maxSaid)
-	whole(&l.SaidAt)
-	multi(&l.Earlier.Text, maxSummary)
-	inline(&l.Earlier.Source, 40)
+	sanitizeTasks(&l.s.Todos)
+	sanitizeTasks(&l.s.Tasks)
+	whole(&l.s.TodosAt)
+	whole(&l.s.TasksAt)
+	multi(&l.s.Plan.Text, maxPlan)
+	inline(&l.s.Plan.File, maxPath)
+	whole(&l.s.Plan.At)
+	multi(&l.s.Said, maxSaid)
+	whole(&l.s.SaidAt)
+	multi(&l.s.Earlier.Text, maxSummary)
+	inline(&l.s.Earlier.Source, 40)
 	l.sanitizeCalls()
-	for _, n := range []*int{&l.Lost.Reads, &l.Lost.Runs, &l.Lost.Fails, &l.Lost.Decisions, &l.Lost.Calls, &l.Lost.Queued} {
+	for _, n := range []*int{&l.s.Lost.Reads, &l.s.Lost.Runs, &l.s.Lost.Fails, &l.s.Lost.Decisions, &l.s.Lost.Calls, &l.s.Lost.Queued} {
 		whole(n)
 	}
 }
@@ -75,9 +75,9 @@ func (w *word) sanitize() {
 }
 
 func (l *Ledger) sanitizeFiles() {
-	seen := make(map[string]bool, len(l.Files))
-	kept := l.Files[:0]
-	for _, f := range l.Files {
+	seen := make(map[string]bool, len(l.s.Files))
+	kept := l.s.Files[:0]
+	for _, f := range l.s.Files {
 		inline(&f.Path, maxPath)
 		f.Key = clip(clean(f.Key), 3*maxPath)
 		if seen[f.Key] || f.Path == "" {
@@ -90,13 +90,13 @@ func (l *Ledger) sanitizeFiles() {
 		}
 		kept = append(kept, f)
 	}
-	l.Files = kept
+	l.s.Files = kept
 }
 
 func (l *Ledger) sanitizeRuns() {
-	bound(&l.Runs, maxRuns)
-	for i := range l.Runs {
-		r := &l.Runs[i]
+	bound(&l.s.Runs, maxRuns)
+	for i := range l.s.Runs {
+		r := &l.s.Runs[i]
 		multi(&r.Cmd, maxCommand)
 		inline(&r.Tool, maxID)
 		inline(&r.Session, 40)
@@ -104,9 +104,9 @@ func (l *Ledger) sanitizeRuns() {
 		whole(&r.N)
 		whole(&r.At)
 	}
-	bound(&l.Fails, maxFails)
-	for i := range l.Fails {
-		f := &l.Fails[i]
+	bound(&l.s.Fails, maxFails)
+	for i := range l.s.Fails {
+		f := &l.s.Fails[i]
 		multi(&f.Key, maxCommand)
 		multi(&f.What, maxCommand)
 		inline(&f.Out, 8*maxLine)
@@ -134,10 +134,10 @@ func sanitizeTasks(list *[]Task) {
 }
 
 func (l *Ledger) sanitizeCalls() {
-	bound(&l.Calls, maxOpen)
+	bound(&l.s.Calls, maxOpen)
 	seen := map[string]bool{}
-	kept := l.Calls[:0]
-	for _, c := range l.Calls {
+	kept := l.s.Calls[:0]
+	for _, c := range l.s.Calls {
 		multi(&c.ID, maxID)
 		if c.ID == "" || seen[c.ID] {
 			continue
@@ -159,10 +159,10 @@ func (l *Ledger) sanitizeCalls() {
 		whole(&c.At)
 		kept = append(kept, c)
 	}
-	l.Calls = kept
-	bound(&l.Early, maxOpen)
-	for i := range l.Early {
-		o := &l.Early[i]
+	l.s.Calls = kept
+	bound(&l.s.Early, maxOpen)
+	for i := range l.s.Early {
+		o := &l.s.Early[i]
 		multi(&o.ID, maxID)
 		multi(&o.Said, maxWord)
 		inline(&o.Session, 40)

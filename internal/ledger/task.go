@@ -104,12 +104,12 @@ const maxPlan = 64 << 10
 // setTodos replaces the list. The call itself counts, not its result: the result
 // says no more, and of an interrupted turn there is none.
 func (l *Ledger) setTodos(raw []byte) {
-	l.Todos = nil
+	l.s.Todos = nil
 	for _, t := range readTasks(raw) {
 		t.ID = "" // position is what identifies an item of a list
-		l.Todos = append(l.Todos, t)
+		l.s.Todos = append(l.s.Todos, t)
 	}
-	l.TodosAt = l.N
+	l.s.TodosAt = l.s.N
 }
 
 // newTask enters a task whose call was answered.
@@ -122,7 +122,7 @@ func (l *Ledger) newTask(c call, o outcome) {
 		return
 	}
 	l.putTask(t)
-	l.TasksAt = l.N
+	l.s.TasksAt = l.s.N
 }
 
 // createdID reads "Task #4 created successfully: …".
@@ -137,8 +137,8 @@ func createdID(s string) string {
 
 // putTask adds a task, or what is new of one that is known.
 func (l *Ledger) putTask(t Task) {
-	for i := range l.Tasks {
-		if k := &l.Tasks[i]; t.ID != "" && k.ID == t.ID {
+	for i := range l.s.Tasks {
+		if k := &l.s.Tasks[i]; t.ID != "" && k.ID == t.ID {
 			if t.Text != "" {
 				k.Text = t.Text
 			}
@@ -154,8 +154,8 @@ func (l *Ledger) putTask(t Task) {
 	if t.Status == "" {
 		t.Status = "pending"
 	}
-	if len(l.Tasks) < maxTasks {
-		l.Tasks = append(l.Tasks, t)
+	if len(l.s.Tasks) < maxTasks {
+		l.s.Tasks = append(l.s.Tasks, t)
 	}
 }
 
@@ -167,14 +167,14 @@ func (l *Ledger) changeTask(in input) {
 		return
 	}
 	l.putTask(t)
-	l.TasksAt = l.N
+	l.s.TasksAt = l.s.N
 }
 
 // openTasks returns what is still to be done, in the order of the lists; what is
 // in progress stands where it stands.
 func (l *Ledger) openTasks() []Task {
 	var out []Task
-	for _, list := range [2][]Task{l.Todos, l.Tasks} {
+	for _, list := range [2][]Task{l.s.Todos, l.s.Tasks} {
 		for _, t := range list {
 			if t.Open() {
 				out = append(out, t)
@@ -182,7 +182,7 @@ func (l *Ledger) openTasks() []Task {
 		}
 	}
 	// A task whose creation nothing answered may exist all the same.
-	for _, c := range l.Calls {
+	for _, c := range l.s.Calls {
 		if c.Act == actTaskNew && c.Text != "" && !c.Side {
 			out = append(out, Task{Text: c.Text, Detail: c.Detail, Status: "pending"})
 		}
@@ -193,14 +193,14 @@ func (l *Ledger) openTasks() []Task {
 // planStale reports whether the plan is behind: it was approved, and every task
 // set up since then is done (anthropics/claude-code#27319).
 func (l *Ledger) planStale() bool {
-	if !l.Plan.Approved {
+	if !l.s.Plan.Approved {
 		return false
 	}
 	done := false
-	if l.TodosAt > l.Plan.At && len(l.Todos) > 0 {
+	if l.s.TodosAt > l.s.Plan.At && len(l.s.Todos) > 0 {
 		done = true
 	}
-	if l.TasksAt > l.Plan.At && len(l.Tasks) > 0 {
+	if l.s.TasksAt > l.s.Plan.At && len(l.s.Tasks) > 0 {
 		done = true
 	}
 	return done && len(l.openTasks()) == 0

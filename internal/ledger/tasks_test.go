@@ -110,3 +110,27 @@ func TestEarlierSummary(t *testing.T) {
 	k.Add(k.Stamp("s2").Summary("b1", message.User("what a model wrote"), transcript.Own(map[string]string{"source": "model"})))
 	wantIn(t, part(k.render(), tEarlier), "Written by: model.\n> what a model wrote")
 }
+
+// TestFacts: what callers ask for who bring files, tasks and plan back into a context.
+func TestFacts(t *testing.T) {
+	k := shop(t)
+	k.does("Read", `{"file_path":"main.go"}`, "x").bash("rm /w/p/cmd/main.go", 0, "")
+	l := k.ledger()
+	fs := l.Files()
+	if len(fs) != 4 || fs[0].Path != "/w/p/cmd/main.go" || !fs[0].Gone || fs[0].Changes != 2 || fs[1].Key != "/w/p/main.go" || fs[1].Reads != 1 || fs[1].Hash == "" {
+		t.Errorf("%+v", fs)
+	}
+	if open := l.OpenTasks(); len(open) != 1 || open[0].Text != "Cache the price table between requests" || !open[0].Open() {
+		t.Errorf("%+v", open)
+	}
+	if text, _ := l.CurrentPlan(); !strings.HasPrefix(text, "# Speed up") {
+		t.Errorf("%q", text)
+	}
+	if l.Branch() != "main" {
+		t.Errorf("%q", l.Branch())
+	}
+	k.does("TodoWrite", `{"todos":[{"content":"Measure","status":"completed"}]}`, "ok")
+	if text, file := k.ledger().CurrentPlan(); text != "" || file != "" {
+		t.Errorf("the plan is done, got %q %q", text, file)
+	}
+}

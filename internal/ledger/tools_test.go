@@ -118,11 +118,29 @@ func TestOneFile(t *testing.T) {
 	k := newTalk(t)
 	k.does("Read", `{"file_path":"/w/p/a.go"}`, "x").edit("/w/p/a.go").edit("/w/p/./a.go").does("read_file", `{"file_path":"a.go"}`, "x").bash("rm a.go", 0, "")
 	wantIn(t, part(k.render(), tChanged), "- `/w/p/a.go`: edited 2 times, deleted, read 2 times, it is gone")
-	k.does("Write", `{"file_path":"/w/p/a.go","content":"y"}`, "ok").attach(`{"type":"edited_text_file","filename":"/w/p/a.go","snippet":"1\tz"}`)
+	k.gets(k.calls("Read", `{"file_path":"/w/p/a.go","offset":5}`), "5\tx", false, object("type", "text", "file", map[string]any{"filePath": "/w/p/a.go", "content": "x", "numLines": 1, "startLine": 5, "totalLines": 9}))
+	wantIn(t, part(k.render(), tChanged), "in part")
+	k.does("Write", `{"file_path":"/w/p/a.go","content":"y"}`, "ok")
+	wantNotIn(t, part(k.render(), tChanged), "in part")
+	k.attach(`{"type":"edited_text_file","filename":"/w/p/a.go","snippet":"1\tz"}`)
 	got := part(k.render(), tChanged)
 	wantIn(t, got, "changed by somebody else since")
 	wantNotIn(t, got, "sha256")
 	wantNotIn(t, got, "gone")
+}
+
+// TestShellFiles: what a command did to files is read from the command, where it can be.
+func TestShellFiles(t *testing.T) {
+	k := newTalk(t)
+	k.edit("/w/p/sub/a.go").edit("/w/p/sub/deep/b.go").edit("/w/p/c.go").edit("/w/p/d.go").edit("/w/p/e.go")
+	k.bash("rm -rf sub build", 0, "").bash("cd .. && rm p/c.go > out.log 2>&1", 0, "").bash("git rm --cached d.go && echo \"$(rm e.go)\"", 0, "").bash("rm f.go", 1, "rm: f.go: No such file")
+	got := part(k.render(), tChanged)
+	for _, want := range []string{"`/w/p/sub/a.go`: edited, deleted, it is gone", "`/w/p/sub/deep/b.go`: edited, deleted, it is gone", "`/w/p/c.go`: edited, deleted, it is gone", "`/w/p/d.go`: edited, sha256", "`/w/p/e.go`: edited, sha256"} {
+		wantIn(t, got, want)
+	}
+	for _, no := range []string{"build", "out.log", "f.go"} {
+		wantNotIn(t, got, no)
+	}
 }
 
 // TestInterruptedCall: a call without a result may have run, and its file may have
@@ -227,11 +245,10 @@ func TestUserShell(t *testing.T) {
 // dropped is said.
 func TestBounds(t *testing.T) {
 	k := newTalk(t)
-	for i := range 2400 {
+	for i := range 2100 {
 		k.does("Read", fmt.Sprintf(`{"file_path":"/w/p/read%d.go"}`, i), "x")
 	}
-	k.Lines = k.Lines[:len(k.Lines):len(k.Lines)]
-	for i := range 1300 {
+	for i := range 1050 {
 		k.bash(fmt.Sprintf("make step%d", i), i%3, "error: x")
 	}
 	k.edit("/w/p/kept.go")
@@ -241,8 +258,8 @@ func TestBounds(t *testing.T) {
 		wantIn(t, r, want)
 	}
 	wantNotIn(t, r, "read0.go")
-	wantIn(t, r, "read2399.go")
-	wantIn(t, r, "make step1299")
+	wantIn(t, r, "read2099.go")
+	wantIn(t, r, "make step1049")
 	if n := strings.Count(part(r, tRead), "\n"); n > 2100 {
 		t.Errorf("%d files", n)
 	}

@@ -87,17 +87,17 @@ func (l *Ledger) units() []*unit {
 	}
 	out = append(out, l.planUnits()...)
 	out = append(out, l.standUnits()...)
-	for _, f := range l.Fails {
+	for _, f := range l.s.Fails {
 		out = append(out, failureUnit(f))
 	}
-	for _, d := range l.Stated {
+	for _, d := range l.s.Stated {
 		out = append(out, &unit{sec: secDecisions, limits: []int{1}, at: d.At, form: func(int) string { return "- " + code(d.Text) + "\n" }})
 	}
-	for _, r := range l.Runs {
+	for _, r := range l.s.Runs {
 		out = append(out, &unit{sec: secRuns, limits: []int{1}, at: r.At, look: r.Look, form: func(int) string { return "- " + r.line() + "\n" }})
 	}
-	for i := range l.Files {
-		out = append(out, l.Files[i].unit())
+	for i := range l.s.Files {
+		out = append(out, l.s.Files[i].unit())
 	}
 	out = append(out, l.openFileUnits()...)
 	slices.SortStableFunc(out, func(a, b *unit) int { return int(a.sec) - int(b.sec) })
@@ -105,7 +105,7 @@ func (l *Ledger) units() []*unit {
 }
 
 func (l *Ledger) earlierUnits() []*unit {
-	e := l.Earlier
+	e := l.s.Earlier
 	if e.Text == "" {
 		return nil
 	}
@@ -148,9 +148,9 @@ func (w *word) label() string {
 	case wordCommand:
 		notes = append(notes, "a command of the user")
 	case wordRefusal:
-		notes = append(notes, "on refusing "+code(w.On))
+		notes = append(notes, "on refusing "+about(w.On, "a call"))
 	case wordAnswer:
-		notes = append(notes, "the answer to "+code(w.On))
+		notes = append(notes, "the answer to "+about(w.On, "a question"))
 	}
 	if w.From != "" {
 		notes = append(notes, "from "+code(w.From))
@@ -165,6 +165,13 @@ func (w *word) label() string {
 		return ""
 	}
 	return " (" + strings.Join(notes, "; ") + ")"
+}
+
+func about(s, unknown string) string {
+	if s == "" {
+		return unknown
+	}
+	return code(s)
 }
 
 func taskUnit(t Task) *unit {
@@ -195,7 +202,7 @@ func boolInt(b bool) int {
 }
 
 func (l *Ledger) planUnits() []*unit {
-	p := l.Plan
+	p := l.s.Plan
 	if p.Text == "" && p.File == "" && !p.Mode {
 		return nil
 	}
@@ -242,27 +249,27 @@ func (l *Ledger) standUnits() []*unit {
 	one := func(s string, item Item) {
 		out = append(out, &unit{sec: secStands, limits: []int{1}, item: item, form: func(int) string { return "- " + s + "\n" }})
 	}
-	if l.CWD != "" {
-		one("Folder: "+code(l.CWD), Item{})
+	if l.s.CWD != "" {
+		one("Folder: "+code(l.s.CWD), Item{})
 	}
-	if l.Branch != "" {
-		s := "Branch: " + code(l.Branch)
-		if n := len(l.Branches); n > 0 {
-			s += ", before that " + code(l.Branches[n-1])
+	if l.s.Branch != "" {
+		s := "Branch: " + code(l.s.Branch)
+		if n := len(l.s.Branches); n > 0 {
+			s += ", before that " + code(l.s.Branches[n-1])
 		}
-		one(s, Item{Kind: ItemBranch, Text: l.Branch})
+		one(s, Item{Kind: ItemBranch, Text: l.s.Branch})
 	}
-	if l.Interrupted {
+	if l.s.Interrupted {
 		one("The user interrupted the assistant.", Item{})
 	}
-	for i := range l.Calls {
-		if c := &l.Calls[i]; !c.Side && c.Act.acts() && i >= len(l.Calls)-8 {
+	for i := range l.s.Calls {
+		if c := &l.s.Calls[i]; !c.Side && c.Act.acts() && i >= len(l.s.Calls)-8 {
 			one("Called without a result so far; it may have run: "+code(callLabel(*c)), Item{})
 		}
 	}
-	if l.Said != "" {
-		out = append(out, &unit{sec: secStands, limits: limitsOf(utf8.RuneCountInString(l.Said), 300, 1000), form: func(limit int) string {
-			s, _ := shorten(l.Said, limit)
+	if l.s.Said != "" {
+		out = append(out, &unit{sec: secStands, limits: limitsOf(utf8.RuneCountInString(l.s.Said), 300, 1000), form: func(limit int) string {
+			s, _ := shorten(l.s.Said, limit)
 			return "- The assistant said last:\n" + quote(s)
 		}})
 	}
@@ -411,10 +418,10 @@ func (f *file) detail() string {
 // changed.
 func (l *Ledger) openFileUnits() []*unit {
 	var out []*unit
-	for i := range l.Calls {
-		c := &l.Calls[i]
+	for i := range l.s.Calls {
+		c := &l.s.Calls[i]
 		for _, ch := range c.changes() {
-			if _, known := l.fileAt[fileKey(c.Dir, ch.Path)]; ch.Act == actRead || known && l.Files[l.fileAt[fileKey(c.Dir, ch.Path)]].changed() {
+			if _, known := l.fileAt[fileKey(c.Dir, ch.Path)]; ch.Act == actRead || known && l.s.Files[l.fileAt[fileKey(c.Dir, ch.Path)]].changed() {
 				continue
 			}
 			out = append(out, &unit{sec: secChanged, limits: []int{1}, at: c.At, form: func(int) string {

@@ -122,11 +122,11 @@ func (l *Ledger) put(w word) {
 	if w.Text == "" {
 		return
 	}
-	if n := len(l.Words); n > 0 && w.Kind == wordCommand && l.Words[n-1].Kind == wordCommand && l.Words[n-1].Text == w.Text {
+	if n := len(l.s.Words); n > 0 && w.Kind == wordCommand && l.s.Words[n-1].Kind == wordCommand && l.s.Words[n-1].Text == w.Text {
 		return // a goal stands in the log twice: as it was typed and as it was set
 	}
-	l.Words = append(l.Words, w)
-	l.Interrupted = false
+	l.s.Words = append(l.s.Words, w)
+	l.s.Interrupted = false
 }
 
 // queued is one operation on the queue of prompts that a person typed while a turn
@@ -148,21 +148,21 @@ func (l *Ledger) queue(op, at, content string) {
 	if classify(content) == saidWords && !strings.HasPrefix(content, "/") {
 		q.Text = trimmed(content)
 	}
-	i := sort.Search(len(l.Queue), func(i int) bool { return !less(l.Queue[i], q) })
-	if i < len(l.Queue) && l.Queue[i] == q {
+	i := sort.Search(len(l.s.Queue), func(i int) bool { return !less(l.s.Queue[i], q) })
+	if i < len(l.s.Queue) && l.s.Queue[i] == q {
 		return // the same line again
 	}
-	if len(l.Queue) >= maxQueue {
-		l.Lost.Queued++
+	if len(l.s.Queue) >= maxQueue {
+		l.s.Lost.Queued++
 		if i == 0 {
 			return
 		}
-		l.Queue = l.Queue[1:]
+		l.s.Queue = l.s.Queue[1:]
 		i--
 	}
-	l.Queue = append(l.Queue, queued{})
-	copy(l.Queue[i+1:], l.Queue[i:])
-	l.Queue[i] = q
+	l.s.Queue = append(l.s.Queue, queued{})
+	copy(l.s.Queue[i+1:], l.s.Queue[i:])
+	l.s.Queue[i] = q
 }
 
 func less(a, b queued) bool {
@@ -196,10 +196,10 @@ func opRank(op string) int {
 func (l *Ledger) words() []word {
 	extra := l.queuedWords()
 	if len(extra) == 0 {
-		return l.Words
+		return l.s.Words
 	}
-	out := make([]word, 0, len(l.Words)+len(extra))
-	for _, w := range l.Words {
+	out := make([]word, 0, len(l.s.Words)+len(extra))
+	for _, w := range l.s.Words {
 		for len(extra) > 0 && w.Time != "" && extra[0].Time < w.Time {
 			out = append(out, extra[0])
 			extra = extra[1:]
@@ -211,11 +211,11 @@ func (l *Ledger) words() []word {
 
 // queuedWords returns the queued prompts that no entry holds.
 func (l *Ledger) queuedWords() []word {
-	if len(l.Queue) == 0 {
+	if len(l.s.Queue) == 0 {
 		return nil
 	}
-	known := make(map[string]int, len(l.Words))
-	for _, w := range l.Words {
+	known := make(map[string]int, len(l.s.Words))
+	for _, w := range l.s.Words {
 		known[w.Text]++
 	}
 	var waiting, out []word
@@ -231,7 +231,7 @@ func (l *Ledger) queuedWords() []word {
 		}
 		waiting = waiting[n:]
 	}
-	for _, q := range l.Queue {
+	for _, q := range l.s.Queue {
 		switch q.Op {
 		case "enqueue":
 			waiting = append(waiting, word{Kind: wordQueued, Text: q.Text, Time: q.Time})

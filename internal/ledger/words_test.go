@@ -134,13 +134,15 @@ func TestQueue(t *testing.T) {
 	queueOp(k, "enqueue", "31:00", "Yes. Commit")
 	queueOp(k, "dequeue", "31:01", "")
 	k.says("Yes. Commit")
+	queueOp(k, "enqueue", "31:30", "Yes. Commit")
+	queueOp(k, "remove", "31:31", "")
 	queueOp(k, "enqueue", "32:00", "never mind this one")
 	queueOp(k, "popAll", "32:01", "")
 	queueOp(k, "enqueue", "33:00", "/help")
 	queueOp(k, "enqueue", "33:01", "<task-notification>x</task-notification>")
 	queueOp(k, "enqueue", "34:00", "still waiting")
 	got := part(k.render(), tWords)
-	if want := "1.\n> first\n2.\n> Yes. Commit\n3. (said while the assistant worked)\n> why is this different?\n4. (said while the assistant worked)\n> still waiting"; got != want {
+	if want := "1.\n> first\n2.\n> Yes. Commit\n3. (said while the assistant worked)\n> why is this different?\n4. (said while the assistant worked)\n> Yes. Commit\n5. (said while the assistant worked)\n> still waiting"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
