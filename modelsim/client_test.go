@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -167,4 +168,15 @@ func rules(list []Violation) string {
 		out = append(out, v.Rule)
 	}
 	return strings.Join(out, " ")
+}
+
+// direct asks the handler without a network.
+func direct(sim *Server, body string) answer {
+	r := httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body))
+	r.Header = http.Header{"X-Api-Key": {"sk-test"}, "Anthropic-Version": {version2026}, "Content-Type": {"application/json"}}
+	w := httptest.NewRecorder()
+	sim.ServeHTTP(w, r)
+	a := answer{status: w.Code, header: w.Header(), body: w.Body.Bytes()}
+	a.o, _ = parseObject(a.body)
+	return a
 }

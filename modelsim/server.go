@@ -174,6 +174,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		err = s.refuse(w, rec, &failure{status: http.StatusRequestEntityTooLarge, plain: true, message: "request entity too large"})
+	case len(body) > validate.MaxBytes: // the edge looks no further
+		rec.Violations = []Violation{{Rule: validate.RuleSize, Detail: "request_too_large", status: http.StatusRequestEntityTooLarge}}
+		err = s.refuse(w, rec, &failure{status: http.StatusRequestEntityTooLarge, typ: errorType(http.StatusRequestEntityTooLarge), message: "Request exceeds the maximum size"})
 	case path == "/v1/models" || strings.HasPrefix(path, "/v1/models/"):
 		rec.Kind = "models"
 		rec.Status, err = s.serveModels(w, r)
