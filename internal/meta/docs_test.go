@@ -2,6 +2,7 @@ package meta
 
 import (
 	"errors"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path"
@@ -264,6 +265,23 @@ func TestReadmeSession(t *testing.T) {
 	}
 	if runs == 0 {
 		t.Error("README.md shows no session")
+	}
+}
+
+// TestBenchmarksExist: docs/benchmarks.md names benchmarks that can be run.
+func TestBenchmarksExist(t *testing.T) {
+	have := map[string]bool{}
+	for _, s := range project(t).gos {
+		for _, d := range s.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.isTest() {
+				have[f.Name.Name] = true
+			}
+		}
+	}
+	for _, s := range readDoc(t, "docs/benchmarks.md").spans {
+		if strings.HasPrefix(s, "Benchmark") && !have[s] {
+			t.Errorf("docs/benchmarks.md names %s, which does not exist", s)
+		}
 	}
 }
 
