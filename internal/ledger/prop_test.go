@@ -80,7 +80,7 @@ var sizes = map[string]func(string) int{
 	"tokens": tokens.Text,
 	"bytes":  func(s string) int { return (len(s) + 3) / 4 },
 	"runes":  utf8.RuneCountInString,
-	"steep":  func(s string) int { n := len(s) / 4; return n + n*n/1500 },
+	"steep":  func(s string) int { n := len(s) / 4; return n + n*n/150 },
 	"rough":  func(s string) int { return len(s)/4 + len(s)*7919%23 },
 }
 

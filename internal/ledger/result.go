@@ -214,7 +214,7 @@ const hashDigits = 12
 
 // maxHashed bounds the content that is hashed, in bytes of its JSON form, so that
 // no entry costs more than a few milliseconds. Of a larger file no hash is known.
-const maxHashed = 4 << 20
+const maxHashed = 1 << 20
 
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -147,6 +147,15 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// TestQueueAtOnce: of operations of one moment, what fills the queue comes first.
+func TestQueueAtOnce(t *testing.T) {
+	k := newTalk(t)
+	queueOp(k, "dequeue", "30:00", "")
+	queueOp(k, "enqueue", "30:00", "at once")
+	queueOp(k, "popAll", "30:01", "")
+	wantIn(t, part(k.render(), tWords), "> at once")
+}
+
 // TestLongMessage: a message is shortened in the middle, by whole characters, and says
 // by how many.
 func TestLongMessage(t *testing.T) {
