@@ -415,3 +415,34 @@ func TestNoClock(t *testing.T) {
 		t.Errorf("time %v %v", at, ok)
 	}
 }
+
+// TestTailKeepsFirst: G-9. A boundary that keeps the very first record of the file
+// (at byte 0) does not make a tail read go back to it: it is fetched by its offset.
+// An offset that leads elsewhere is not believed.
+func TestTailKeepsFirst(t *testing.T) {
+	for _, lie := range []bool{false, true} {
+		s := loggen.NewStory()
+		last := turns(s, "", "", 200)
+		meta := loggen.Keep("s", "u1", "a3")
+		at := func(line int) int64 { return int64(len(strings.Join(s.Lines[:line], "\n") + "\n")) }
+		meta.Own.KeptOffsets = map[string]int64{"u1": 0, "a3": at(5)}
+		if lie {
+			meta.Own.KeptOffsets["u1"] = at(2)
+		}
+		s.Boundary("b", last, meta).Summary("s", "b").User("n", "s", "on")
+		b := s.Bytes()
+		l := tailOf(t, b, 1024)
+		c := l.Chain(l.Tip())
+		if names(c.Entries) != "b s n" || names(c.Kept) != "u1 a3" {
+			t.Errorf("lie %v: chain %q, kept %q", lie, names(c.Entries), names(c.Kept))
+		}
+		for _, e := range c.Kept {
+			if m, err := e.Message(); err != nil || len(m.Content) != 1 {
+				t.Errorf("lie %v: %s: %v", lie, e.UUID, err)
+			}
+		}
+		if whole := l.From == 0; whole != lie {
+			t.Errorf("lie %v: read from byte %d of %d", lie, l.From, len(b))
+		}
+	}
+}

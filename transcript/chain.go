@@ -264,11 +264,11 @@ func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
 	var found []*Entry
 	done := make(map[string]bool)
 	for i, e := range c.Entries {
-		if e.Type != TypeAssistant || e.MessageID == "" || done[e.MessageID] || len(l.byMsg[e.MessageID]) < 2 {
+		if e.Type != TypeAssistant || e.MessageID == "" || done[e.MessageID] {
 			continue
 		}
 		done[e.MessageID] = true
-		for _, part := range l.byMsg[e.MessageID] {
+		for part := l.byMsg[e.MessageID]; part != nil; part = part.part {
 			if !seen[part] && part.Sidechain == e.Sidechain && l.sameReply(part, e.MessageID, c.Entries[i:], seen) {
 				seen[part] = true
 				found = append(found, part)

@@ -98,6 +98,10 @@ type Entry struct {
 	msg    *message.Message
 	early  bool // a child of this entry stands before it in the file
 	childs bool // a main-chain entry descends from it directly
+	second bool // an entry before it has the same uuid: that one counts
+
+	part     *Entry // the next part of the same reply, in file order
+	lastPart *Entry // of the first part: the last
 }
 
 // ErrNoMessage is returned by [Entry.Message] for an entry that carries none.

@@ -42,8 +42,7 @@ type Log struct {
 	src    io.ReaderAt
 	closer io.Closer
 	byUUID map[string]*Entry
-	byMsg  map[string][]*Entry // parts of one reply that came as several entries
-	dups   []*Entry
+	byMsg  map[string]*Entry // the first part of each reply
 
 	lineFaults []Fault // faults of lines alone, in file order
 }
@@ -160,30 +159,32 @@ func (l *Log) sortFaults() {
 // split replies, which entries have children.
 func (l *Log) link() {
 	l.byUUID = make(map[string]*Entry, len(l.Entries))
-	l.byMsg = make(map[string][]*Entry)
+	l.byMsg = make(map[string]*Entry)
 	for i, e := range l.Entries {
-		e.seq = i
+		e.seq, e.second, e.part, e.lastPart = i, false, nil, nil
 		if e.UUID == "" {
 			continue
 		}
-		if first, ok := l.byUUID[e.UUID]; ok {
-			l.dups = append(l.dups, e)
+		if first := l.name(e); first != e {
 			l.Faults = append(l.Faults, Fault{Line: e.Line, Offset: e.Offset, Kind: FaultDuplicate,
 				Detail: fmt.Sprintf("uuid %s stands already %s; the first counts", e.UUID, first.ref())})
-			continue
-		}
-		l.byUUID[e.UUID] = e
-		if e.MessageID != "" && e.Type == TypeAssistant {
-			l.byMsg[e.MessageID] = append(l.byMsg[e.MessageID], e)
 		}
 	}
+	var before *Entry
 	for _, e := range l.Entries {
-		if e.ParentUUID == "" || l.byUUID[e.UUID] != e {
-			continue
+		if e.ParentUUID != "" && e.UUID != "" && !e.second {
+			// Most often the parent is the entry before.
+			if before != nil && before.UUID == e.ParentUUID {
+				e.parent = before
+			} else {
+				e.parent = l.byUUID[e.ParentUUID]
+			}
+			if p := e.parent; p != nil && p.seq > e.seq {
+				p.early = true
+			}
 		}
-		e.parent = l.byUUID[e.ParentUUID]
-		if p := e.parent; p != nil && p.seq > e.seq {
-			p.early = true
+		if e.UUID != "" && !e.second {
+			before = e
 		}
 	}
 	for _, e := range l.Entries {
@@ -200,6 +201,25 @@ func (l *Log) link() {
 	}
 }
 
+// name enters e, which has a uuid, into the index and returns the entry that counts
+// for it: e itself, or the first one of that uuid.
+func (l *Log) name(e *Entry) *Entry {
+	if first, ok := l.byUUID[e.UUID]; ok {
+		e.second = true
+		return first
+	}
+	l.byUUID[e.UUID] = e
+	if e.MessageID != "" && e.Type == TypeAssistant {
+		if first := l.byMsg[e.MessageID]; first != nil {
+			first.lastPart.part, first.lastPart = e, e
+		} else {
+			e.lastPart = e
+			l.byMsg[e.MessageID] = e
+		}
+	}
+	return e
+}
+
 // Add puts an entry that is being appended to the file at the end of the log in
 // memory, so that Tip and Chain know it without reading again. One caller at a
 // time.
@@ -207,18 +227,10 @@ func (l *Log) Add(e *Entry) {
 	if l.byUUID == nil {
 		l.link()
 	}
-	e.seq = len(l.Entries)
+	e.seq, e.second, e.part, e.lastPart = len(l.Entries), false, nil, nil
 	l.Entries = append(l.Entries, e)
-	if e.UUID == "" {
+	if e.UUID == "" || l.name(e) != e {
 		return
-	}
-	if _, ok := l.byUUID[e.UUID]; ok {
-		l.dups = append(l.dups, e)
-		return
-	}
-	l.byUUID[e.UUID] = e
-	if e.MessageID != "" && e.Type == TypeAssistant {
-		l.byMsg[e.MessageID] = append(l.byMsg[e.MessageID], e)
 	}
 	if e.ParentUUID != "" {
 		e.parent = l.byUUID[e.ParentUUID]

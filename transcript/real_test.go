@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -182,39 +181,4 @@ func TestRealTail(t *testing.T) {
 			}
 		})
 	}
-}
-
-func BenchmarkScan(b *testing.B) {
-	var big []byte
-	for _, path := range corpus(b) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		big = append(big, data...)
-		if n := len(big); n > 0 && big[n-1] != '\n' {
-			big = append(big, '\n')
-		}
-	}
-	for len(big) < 52<<20 {
-		big = append(big, big[:min(len(big), 52<<20-len(big))]...)
-	}
-	b.Run("structural", func(b *testing.B) {
-		b.SetBytes(int64(len(big)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := transcript.Read(context.Background(), bytes.NewReader(big), int64(len(big)), transcript.ReadOptions{InMemory: -1}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("encoding-json", func(b *testing.B) {
-		b.SetBytes(int64(len(big)))
-		for b.Loop() {
-			for _, line := range bytes.Split(big, []byte("\n")) {
-				var v map[string]any
-				_ = json.Unmarshal(line, &v)
-			}
-		}
-	})
 }

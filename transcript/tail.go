@@ -176,7 +176,10 @@ func (l *Log) complete() bool {
 		return true
 	}
 	for _, id := range meta.PreservedMessages.UUIDs {
-		if l.byUUID[id] == nil && !l.fetch(id, meta.Own.KeptOffsets[id]) {
+		if l.byUUID[id] != nil {
+			continue
+		}
+		if off, ok := meta.Own.KeptOffsets[id]; !ok || !l.fetch(id, off) {
 			return false
 		}
 	}
@@ -198,7 +201,7 @@ func (l *Log) openPointer() bool {
 // fetch reads the single entry that a boundary says stands at off, and accepts it
 // only when it is the one with that uuid.
 func (l *Log) fetch(uuid string, off int64) bool {
-	if off <= 0 || off >= l.From || l.src == nil {
+	if off < 0 || off >= l.From || l.src == nil {
 		return false
 	}
 	var line []byte

@@ -41,7 +41,7 @@ func (l *Log) Tip() *Entry {
 
 // isMain reports whether e counts as an entry of the main chain.
 func (l *Log) isMain(e *Entry) bool {
-	return e.IsChain() && !e.Sidechain && l.byUUID[e.UUID] == e
+	return e.IsChain() && !e.Sidechain && !e.second
 }
 
 // lastChain returns the last main-chain entry of the file, or, in a sub-agent's

@@ -177,7 +177,9 @@ func TestVectorsIndependent(t *testing.T) {
 		if err := json.Unmarshal(read(t, filepath.Join(vectorDir, c.name+".json")), &v); err != nil {
 			t.Fatal(err)
 		}
-		damaged := slices.ContainsFunc(v.Faults, func(f vectorFault) bool { return f.Kind != transcript.FaultDuplicate && f.Kind != transcript.FaultNoNewline })
+		damaged := slices.ContainsFunc(v.Faults, func(f vectorFault) bool {
+			return f.Kind != transcript.FaultDuplicate && f.Kind != transcript.FaultNoNewline
+		})
 		if damaged || len(v.ChainFaults)+len(v.Undone)+len(v.Gaps) > 0 || len(v.Chain) == 0 || c.finer {
 			continue
 		}
