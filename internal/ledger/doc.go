@@ -24,7 +24,7 @@
 //
 // A render holds within its budget, for any budget of at least [Minimum]; a larger
 // budget never loses anything that a smaller one showed. What is shed first and
-// last is stated at [Order]. Whatever is shortened or left out is said and
+// last is stated at [Ledger.Render]. Whatever is shortened or left out is said and
 // counted, and no text is cut inside a character.
 //
 // What tools, files and models wrote is data here: it is quoted, control

@@ -228,6 +228,15 @@ func TestRecorded(t *testing.T) {
 			}
 			for _, budget := range []int{2000, 8000, 32000} {
 				checkBudget(t, l, budget)
+				r := l.Render(budget, tokens.Text)
+				for _, s := range f.open {
+					wantIn(t, part(r, tTasks), s)
+				}
+				for _, p := range f.edited {
+					if budget > 2000 {
+						wantIn(t, part(r, tChanged), "`"+p+"`")
+					}
+				}
 			}
 		})
 	}

@@ -16,8 +16,13 @@ const Unlimited = math.MaxInt
 // and counted. Below it, that frame is returned all the same.
 const Minimum = 300
 
-// Order is the shed order: what leaves a render first when the budget does not hold
-// everything, to what stays longest. Within a row the oldest goes first.
+// Render returns the ledger as text for a model or a person, in at most budget
+// tokens as size counts them (nil: [tokens.Text]). Any budget of at least [Minimum]
+// holds; a larger one never shows less. What had to be shortened or left out is
+// said and counted at its place.
+//
+// What leaves first when the budget does not hold everything, to what stays longest;
+// within a row the oldest goes first:
 //
 //  1. of messages of the user, what lies beyond 8,000 characters of each
 //  2. files that were only read
@@ -39,17 +44,6 @@ const Minimum = 300
 //
 // The names of changed files are few tokens each and what a reader needs first to
 // go on, therefore they stay while long messages are shortened.
-var Order = []string{
-	"text beyond 8,000 characters of each message of the user", "files only read", "details of changed files", "commands that only look", "commands",
-	"failures that were fixed", "text beyond 2,000 characters of each message, length of plan, earlier summary and last words", "decisions", "failures that nothing fixed",
-	"plan, earlier summary, details of tasks", "text beyond 240 characters of each message", "names of changed files", "where the work stands", "messages of the user, oldest first",
-	"open tasks", "the newest message of the user",
-}
-
-// Render returns the ledger as text for a model or a person, in at most budget
-// tokens as size counts them (nil: [tokens.Text]). Any budget of at least [Minimum]
-// holds; a larger one never shows less. What had to be shortened or left out is
-// said and counted at its place.
 func (l *Ledger) Render(budget int, size func(string) int) string {
 	r := renderer{title: title, units: l.units(), size: size, lost: l.s.Lost}
 	return r.render(budget)
