@@ -224,6 +224,11 @@ var vectorCases = []vectorCase{
 		build: func(s *loggen.Story) { before(s); s.Lines[1] = strings.Repeat("\x00", 64) + s.Lines[1] }},
 	{name: "bytes-nul-line", about: "a line of zero bytes: what stood there is lost, the next entry is bridged",
 		build: func(s *loggen.Story) { before(s); s.Lines[2] = strings.Repeat("\x00", len(s.Lines[2])) }},
+	{name: "bytes-nul-inside", about: "zero bytes from inside one record into the next: no record is made of the two; the end of the second is lost with it",
+		build: func(s *loggen.Story) {
+			before(s)
+			s.Lines = []string{s.Lines[0], s.Lines[1][:200] + strings.Repeat("\x00", 128) + s.Lines[2][150:], s.Lines[3]}
+		}},
 	{name: "bytes-bom-crlf", about: "a byte order mark and CR LF, as an editor leaves them: every record is read",
 		build: func(s *loggen.Story) { before(s) },
 		bytes: func(b []byte) []byte {
