@@ -45,7 +45,7 @@ func Classify(f Failure) *Error {
 	if e.Message == "" && f.Err != nil {
 		e.Message = f.Err.Error()
 	}
-	if f.Err != nil && (errors.Is(f.Err, context.Canceled) || errors.Is(f.Err, context.DeadlineExceeded)) {
+	if isCancelled(f.Err) {
 		e.Kind = KindCancelled
 	} else {
 		e.Kind = kindOf(e, f)
@@ -68,6 +68,17 @@ func Classify(f Failure) *Error {
 		}
 	}
 	return e
+}
+
+// isCancelled reports whether err is, or wraps, the error of a context that ended.
+// errors.Is would say so of a network timeout, too.
+func isCancelled(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if err == context.Canceled || err == context.DeadlineExceeded {
+			return true
+		}
+	}
+	return false
 }
 
 func fill(dst *string, s string) {

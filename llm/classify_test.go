@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +170,7 @@ func TestClassifyNetwork(t *testing.T) {
 	}{
 		{io.ErrUnexpectedEOF, KindNetwork, true},
 		{errors.New("dial tcp: connection refused"), KindNetwork, true},
+		{&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, KindNetwork, true},
 		{fmt.Errorf("post: %w", context.Canceled), KindCancelled, false},
 		{fmt.Errorf("post: %w", context.DeadlineExceeded), KindCancelled, false},
 	} {

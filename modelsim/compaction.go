@@ -90,7 +90,7 @@ type covering struct {
 }
 
 func coveringOf(b *block) covering {
-	return covering{sumOf([]byte(b.role), b.bare), b.role == "assistant"}
+	return covering{b.sum, b.role == "assistant"}
 }
 
 // compactionRules checks a request for a summary.

@@ -127,10 +127,11 @@ func (c *call) clearToolUses(e object) (AppliedEdit, bool) {
 	inputs := names(e.get("clear_tool_inputs"))
 	all := e.flag("clear_tool_inputs")
 	saved := 0
+	save := func(b *block) { saved += c.piece(b).tokens - c.clearedPiece(b).tokens }
 	for _, u := range list {
-		saved += c.model.countBlock(u.result.Block) - c.model.count(clearedText)
+		save(u.result)
 		if all || slices.Contains(inputs, u.call.Name) {
-			saved += c.model.count(string(u.call.Input))
+			save(u.call)
 		}
 	}
 	least, _ := e.obj("clear_at_least").num("value")

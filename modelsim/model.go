@@ -34,9 +34,27 @@ type model struct {
 	factor    float64
 	minCache  int
 	sumLimit  bool
+	counted   map[counted]int // shared by all requests, under the server's lock
 }
 
-// models returns the model called id, nil when there is none.
+// counted names a block of which the tokens are known.
+type counted struct {
+	block sum
+	model string
+}
+
+// countOnce is countBlock for a block that comes again with each request: counting is most of the work.
+func (m *model) countOnce(b *block) int {
+	key := counted{b.sum, m.id}
+	n, ok := m.counted[key]
+	if !ok {
+		n = m.countBlock(b.Block)
+		m.counted[key] = n
+	}
+	return n
+}
+
+// findModel returns the model called id, nil when there is none.
 func (s *Server) findModel(id string) *model {
 	name := caps.Canonical(id)
 	own, set := s.cfg.Models[id]
@@ -57,7 +75,7 @@ func (s *Server) findModel(id string) *model {
 	if own.Bound != nil {
 		c.PrefixBound = *own.Bound
 	}
-	m := &model{Model: c, id: id, canonical: name, sumLimit: own.SumLimit}
+	m := &model{Model: c, id: id, canonical: name, sumLimit: own.SumLimit, counted: s.counted}
 	m.window = cmp.Or(own.TrueWindow, c.Window)
 	m.minCache = cmp.Or(own.MinCache, c.Cache.MinTokens, minCache)
 	m.factor = cmp.Or(s.cfg.Factor, own.Factor, c.TokenFactor, 1)

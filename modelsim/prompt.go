@@ -47,7 +47,7 @@ func (c *call) frame() []piece {
 		out = append(out, piece{section: inTools, sum: sumOf(b), tokens: c.model.count(string(b)), path: "tools." + itoa(i), mark: markOf(t.o)})
 	}
 	for _, b := range c.system {
-		out = append(out, piece{section: inSystem, sum: sumOf(b.bare), tokens: c.model.countBlock(b.Block), path: b.path, mark: b.mark})
+		out = append(out, piece{section: inSystem, sum: sumOf(b.bare), tokens: c.model.countOnce(&b), path: b.path, mark: b.mark})
 	}
 	return out
 }
@@ -68,10 +68,7 @@ func (c *call) whole() []piece {
 }
 
 func (c *call) piece(b *block) piece {
-	if b.asPiece == nil { // a request is rendered several times, and counting is most of the work
-		b.asPiece = &piece{section: inMessages, sum: sumOf([]byte(b.role), b.bare), tokens: c.model.countBlock(b.Block), path: b.path, mark: b.mark, noMark: b.isThinking()}
-	}
-	return *b.asPiece
+	return piece{section: inMessages, sum: b.sum, tokens: c.model.countOnce(b), path: b.path, mark: b.mark, noMark: b.isThinking()}
 }
 
 // render lists what the model reads: without what stands before the last compaction, without reasoning that was dropped or that this

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	"varve.dev/message"
 )
@@ -48,11 +50,11 @@ type block struct {
 	path string // messages.3.content.1
 	role string
 	bare []byte // without cache marks and insignificant white space
+	sum  sum    // of role and bare
 	mark string // the lifetime of its cache mark, "" when it has none
 
 	dropped bool // reasoning that the model does not see
 	cleared bool // a result, or a call's input, that the server's editing took out
-	asPiece *piece
 }
 
 func (b *block) isThinking() bool { return b.IsThinking() }
@@ -63,11 +65,11 @@ func (b *block) isSummary() bool { return b.Type == "compaction" && b.o.str("con
 // isOnDemand reports whether the summary was asked for by a request of its own: such a block carries a signature.
 func (b *block) isOnDemand() bool { return b.Type == "compaction" && b.o.has("signature") }
 
-// isBlockResult reports whether b answers a call.
+// isResult reports whether b answers a call.
 func (b *block) isResult() bool { return b.Type == "tool_result" }
 
 // newCall takes the body apart. What cannot be read is left out: the rules say what is wrong with it.
-func newCall(r *http.Request, body []byte) *call {
+func newCall(r *http.Request, body []byte, known *parsed) *call {
 	c := &call{path: r.URL.Path, header: r.Header.Clone(), raw: body, betas: map[string]bool{}}
 	c.key = r.Header.Get("X-Api-Key")
 	if c.key == "" {
@@ -89,19 +91,40 @@ func newCall(r *http.Request, body []byte) *call {
 	c.system = contentBlocks(c.body.get("system"), "system", "system")
 	msgs, _ := asArray(c.body.get("messages"))
 	for i, raw := range msgs {
-		o, _ := parseObject(raw)
-		m := msg{role: o.str("role"), o: o}
-		m.blocks = contentBlocks(o.get("content"), m.role, fmt.Sprintf("messages.%d.content", i))
-		c.msgs = append(c.msgs, m)
+		c.msgs = append(c.msgs, known.message(i, raw))
 	}
 	return c
+}
+
+// parsed keeps messages that were taken apart: a request sends again nearly all that the one before it sent.
+type parsed struct {
+	mu   sync.Mutex
+	list map[sum]msg
+}
+
+// message takes message i of a request apart. The blocks are the caller's to mark.
+func (p *parsed) message(i int, raw json.RawMessage) msg {
+	key := sumOf([]byte(itoa(i)), raw)
+	p.mu.Lock()
+	m, ok := p.list[key]
+	p.mu.Unlock()
+	if !ok {
+		m.o, _ = parseObject(raw)
+		m.role = m.o.str("role")
+		m.blocks = contentBlocks(m.o.get("content"), m.role, fmt.Sprintf("messages.%d.content", i))
+		p.mu.Lock()
+		p.list[key] = m
+		p.mu.Unlock()
+	}
+	m.blocks = slices.Clone(m.blocks)
+	return m
 }
 
 // contentBlocks reads a content: a string is one text block.
 func contentBlocks(raw json.RawMessage, role, at string) []block {
 	if s, ok := asString(raw); ok {
 		raw = marshalText(raw)
-		return []block{{Block: message.Block{Type: "text", Raw: raw, Text: s}, o: object{{"type", json.RawMessage(`"text"`)}, {"text", raw}}, path: at, role: role, bare: raw}}
+		return []block{{Block: message.Block{Type: "text", Raw: raw, Text: s}, o: object{{"type", json.RawMessage(`"text"`)}, {"text", raw}}, path: at, role: role, bare: raw, sum: sumOf([]byte(role), raw)}}
 	}
 	list, _ := asArray(raw)
 	blocks := make([]block, 0, len(list))
@@ -111,7 +134,8 @@ func contentBlocks(raw json.RawMessage, role, at string) []block {
 			b = message.Block{Raw: raw}
 		}
 		o, _ := parseObject(raw)
-		blocks = append(blocks, block{Block: b, o: o, path: fmt.Sprintf("%s.%d", at, i), role: role, bare: bare(raw), mark: markOf(o)})
+		plain := bare(raw)
+		blocks = append(blocks, block{Block: b, o: o, path: fmt.Sprintf("%s.%d", at, i), role: role, bare: plain, sum: sumOf([]byte(role), plain), mark: markOf(o)})
 	}
 	return blocks
 }

@@ -48,6 +48,8 @@ type Server struct {
 	http   *http.Server
 	served chan error
 
+	known parsed
+
 	mu       sync.Mutex // guards everything below
 	guards   map[validate.Options]*validate.Guard
 	states   map[*section]*sectionState
@@ -55,6 +57,7 @@ type Server struct {
 	cut      map[[6]byte]bool
 	covered  map[string][]covering
 	cache    promptCache
+	counted  map[counted]int
 	lanes    map[string]*lane
 	prints   map[string]*fingerprint
 	shown    map[string]bool // needles
@@ -79,6 +82,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, script: script, clock: cfg.Clock, secret: secretOf(cfg.Seed, cfg.Secret), guards: map[validate.Options]*validate.Guard{},
 		states: map[*section]*sectionState{}, made: map[sum]int{}, cut: map[[6]byte]bool{}, covered: map[string][]covering{}, lanes: map[string]*lane{},
 		prints: map[string]*fingerprint{}, shown: map[string]bool{}}
+	s.known.list = map[sum]msg{}
+	s.counted = map[counted]int{}
 	s.cache.entries = map[sum]cacheEntry{}
 	if s.clock == nil {
 		s.clock = wallClock{}
@@ -186,7 +191,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost:
 		err = s.refuse(w, rec, &failure{status: http.StatusMethodNotAllowed, typ: "invalid_request_error", message: "Method Not Allowed"})
 	default:
-		err = s.serveMessages(ctx, w, newCall(r, body), rec)
+		err = s.serveMessages(ctx, w, newCall(r, body, &s.known), rec)
 	}
 	if err != nil && !errors.Is(err, errCut) {
 		rec.Cut = "client"

@@ -155,27 +155,22 @@ type sender struct {
 
 // cutAt is the byte of the stream where the fault happens.
 func (s *sender) cutAt(frames []frame) int {
-	all, first, last := 0, -1, -1
+	if s.fault.after >= 0 {
+		return s.fault.after
+	}
+	all, in := 0, -1
+	done := false
 	for _, f := range frames {
-		if f.kind != "" && f.kind == s.fault.where {
-			if first < 0 {
-				first = all
-			}
-			last = all + len(f.bytes)
-		} else if first >= 0 {
-			break
+		switch {
+		case f.kind == "" || f.kind != s.fault.where:
+			done = done || in >= 0
+		case !done:
+			in = all + len(f.bytes)/2 // in the last delta of the first such block: what was before it arrives
 		}
 		all += len(f.bytes)
 	}
-	switch {
-	case s.fault.after >= 0:
-		return s.fault.after
-	case first >= 0:
-		return first + (last-first)/2
-	}
-	all = 0
-	for _, f := range frames {
-		all += len(f.bytes)
+	if in >= 0 {
+		return in
 	}
 	return all / 2
 }

@@ -1,0 +1,381 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"varve.dev/llm"
+	"varve.dev/message"
+)
+
+// DefaultMaxOutput is how long a reply may be where the request does not say: the
+// first step of the requirement L-1.
+const DefaultMaxOutput = 8192
+
+// MaxBody is the largest body the API takes, in bytes (32 MB).
+const MaxBody = 32_000_000
+
+// built is a request as it is sent.
+type built struct {
+	body  []byte
+	betas []string
+}
+
+// own are the members that a request has fields for; options must not have them.
+var own = []string{"model", "max_tokens", "stream", "messages", "system", "tools", "diagnostics", "compaction"}
+
+// counted are the options that the token count takes.
+var counted = []string{"thinking", "tool_choice", "context_management", "output_config", "mcp_servers", "speed"}
+
+func invalid(format string, args ...any) *llm.Error {
+	return &llm.Error{Kind: llm.KindInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+// build puts a request together from the pieces of req, which are copied, never
+// decoded and encoded again. The messages come last but for the diagnostics, so
+// that the body of a conversation that grows begins as the body before it.
+func (m *Model) build(req *llm.Request, count bool) (*built, *llm.Error) {
+	opts, betas, err := m.options(req)
+	if err != nil {
+		return nil, err
+	}
+	if count {
+		opts = slices.DeleteFunc(opts, func(o member) bool { return !slices.Contains(counted, o.name) })
+	}
+	if len(req.Messages) == 0 {
+		return nil, invalid("there are no messages to send")
+	}
+	msgs := make([]json.RawMessage, len(req.Messages))
+	for i, raw := range req.Messages {
+		clean, err := unmark(raw)
+		if err != nil {
+			return nil, invalid("message %d is not JSON: %v", i, err)
+		}
+		msgs[i] = wholeContent(clean)
+		if !json.Valid(msgs[i]) || roleOf(msgs[i]) == "" {
+			return nil, invalid("message %d is not a message", i)
+		}
+	}
+	betas = append(betas, messageBetas(msgs)...)
+	system, tools, bad := fixedParts(req)
+	if bad != nil {
+		return nil, bad
+	}
+	var marks []place
+	talk := ""
+	if req.Cache != llm.CacheOff && !count {
+		system, tools, marks, talk = m.marks(req, opts, system, tools, msgs)
+	}
+	b := &built{body: make([]byte, 0, size(req)+1024)}
+	b.head(m.model(req), req, m.maxOutput(req), count, opts)
+	b.part("tools", tools)
+	b.part("system", system)
+	b.messages(msgs, marks, talk)
+	if req.PreviousID != "" && !count {
+		b.part("diagnostics", fmt.Appendf(nil, `{"previous_message_id":%s}`, message.AppendString(nil, req.PreviousID)))
+	}
+	b.body = append(b.body, '}')
+	if len(b.body) > MaxBody {
+		return nil, &llm.Error{Kind: llm.KindOverflow, Type: "request_too_large", Bytes: true,
+			Message: fmt.Sprintf("the request has %d bytes and the API takes %d", len(b.body), MaxBody)}
+	}
+	slices.Sort(betas)
+	b.betas = slices.Compact(betas)
+	return b, nil
+}
+
+func (b *built) head(model string, req *llm.Request, maxOutput int, count bool, opts []member) {
+	b.body = message.AppendString(append(b.body, `{"model":`...), model)
+	if !count {
+		b.body = fmt.Appendf(b.body, `,"max_tokens":%d,"stream":true`, maxOutput)
+	}
+	for _, o := range opts {
+		b.part(o.name, o.value)
+	}
+	if req.Summarize != nil && !count {
+		b.part("compaction", summarize(req.Summarize))
+	}
+}
+
+func (b *built) part(name string, value json.RawMessage) {
+	if len(value) > 0 {
+		b.body = append(appendName(append(b.body, ','), name), value...)
+	}
+}
+
+func (b *built) messages(msgs []json.RawMessage, marks []place, mark string) {
+	b.body = append(b.body, `,"messages":[`...)
+	for i, raw := range msgs {
+		if i > 0 {
+			b.body = append(b.body, ',')
+		}
+		from := 0
+		for ; len(marks) > 0 && marks[0].msg == i; marks = marks[1:] {
+			b.body = append(append(b.body, raw[from:marks[0].at]...), mark...)
+			from = marks[0].at
+		}
+		b.body = append(b.body, raw[from:]...)
+	}
+	b.body = append(b.body, ']')
+}
+
+func size(req *llm.Request) int {
+	n := len(req.System) + len(req.Tools) + len(req.Options)
+	for _, m := range req.Messages {
+		n += len(m) + 1
+	}
+	return n
+}
+
+// fixedParts returns system and tools as they are sent: the system text always as
+// blocks, nothing where there is nothing.
+func fixedParts(req *llm.Request) (system, tools json.RawMessage, _ *llm.Error) {
+	for _, p := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"system", req.System}, {"tools", req.Tools}} {
+		if len(p.raw) > 0 && !json.Valid(p.raw) {
+			return nil, nil, invalid("%s is not JSON", p.name)
+		}
+	}
+	system, tools = bytes.TrimSpace(req.System), bytes.TrimSpace(req.Tools)
+	if isNull(tools) || string(tools) == "[]" {
+		tools = nil
+	}
+	switch {
+	case isNull(system), string(system) == "[]":
+		system = nil
+	case system[0] == '"' && message.IsBlank(str(system)):
+		system = nil // the API refuses empty text
+	case system[0] == '"':
+		system = fmt.Appendf(nil, `[{"type":"text","text":%s}]`, system)
+	}
+	return system, tools, nil
+}
+
+// marks places the cache marks: in system or tools at once, in the conversation as
+// places.
+func (m *Model) marks(req *llm.Request, opts []member, system, tools json.RawMessage, msgs []json.RawMessage) (_, _ json.RawMessage, _ []place, mark string) {
+	n1, short1 := given(system)
+	n2, short2 := given(tools)
+	left := maxMarks - n1 - n2
+	fixed, talk := policy(req.Cache, short1 || short2)
+	if auto := get(opts, "cache_control"); !isNull(auto) {
+		return system, tools, nil, "" // automatic caching marks the end of the conversation itself
+	}
+	if n1+n2 == 0 && left > 0 {
+		var ok bool
+		if system, tools, ok = markFixed(system, tools, markText(fixed)); ok {
+			left--
+		}
+	}
+	return system, tools, places(msgs, left), markText(talk)
+}
+
+func (m *Model) model(req *llm.Request) string {
+	if req.Model != "" {
+		return req.Model
+	}
+	return m.Name
+}
+
+func (m *Model) maxOutput(req *llm.Request) int {
+	switch {
+	case req.MaxOutput > 0:
+		return req.MaxOutput
+	case m.MaxOutput > 0:
+		return m.MaxOutput
+	}
+	return DefaultMaxOutput
+}
+
+// options takes the request's options apart and adds what its fields ask for. What
+// the options say themselves wins: they belong to the frame.
+func (m *Model) options(req *llm.Request) (opts []member, betas []string, _ *llm.Error) {
+	betas = slices.Clone(m.Betas)
+	if !isNull(bytes.TrimSpace(req.Options)) {
+		var err error
+		if opts, err = members(req.Options); err != nil {
+			return nil, nil, invalid("the options are no JSON object: %v", err)
+		}
+	}
+	for _, name := range own {
+		if get(opts, name) != nil {
+			return nil, nil, invalid("%q does not belong into the options", name)
+		}
+	}
+	if raw := get(opts, "betas"); raw != nil {
+		var list []string
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, nil, invalid("the betas of the options are no list of names: %v", err)
+		}
+		betas, opts = append(betas, list...), drop(opts, "betas")
+	}
+	if req.Mismatch != llm.MismatchDefault {
+		thinking, err := bind(get(opts, "thinking"), req.Mismatch)
+		if err != nil {
+			return nil, nil, invalid("the option thinking: %v", err)
+		}
+		opts = put(opts, "thinking", thinking)
+	}
+	if get(opts, "context_management") == nil {
+		if cm := contextManagement(req.Clear, req.Threshold); cm != nil {
+			opts = append(opts, member{"context_management", cm})
+		}
+	}
+	if req.Summarize != nil {
+		if opts, betas = withoutIncompatible(opts), append(betas, betaCompactOnDemand); utf8.RuneCountInString(req.Summarize.Instructions) > maxInstructions {
+			return nil, nil, invalid("the instructions of a summary are longer than the %d characters that the API takes", maxInstructions)
+		}
+	}
+	return opts, append(betas, optionBetas(opts)...), nil
+}
+
+// maxInstructions is the longest text the API takes for a summary, in characters.
+const maxInstructions = 16384
+
+// bind sets what happens to reasoning whose prefix changed.
+func bind(thinking json.RawMessage, m llm.Mismatch) (json.RawMessage, error) {
+	if isNull(thinking) {
+		thinking = json.RawMessage(`{"type":"adaptive"}`)
+	}
+	ms, err := members(thinking)
+	if err != nil {
+		return nil, err
+	}
+	if t := str(get(ms, "type")); t != "adaptive" && t != "enabled" {
+		return thinking, nil // the other modes have no such field
+	}
+	return object(put(ms, "block_binding", fmt.Appendf(nil, `{"prefix_mismatch_behavior":%s}`, message.AppendString(nil, string(m))))), nil
+}
+
+func summarize(s *llm.Summarize) []byte {
+	if strings.TrimSpace(s.Instructions) == "" {
+		return []byte(`{"type":"summarize"}`)
+	}
+	return append(message.AppendString([]byte(`{"type":"summarize","instructions":`), s.Instructions), '}')
+}
+
+// withoutIncompatible leaves out what the API does not take beside a summary on
+// demand: the SDK's own helper leaves out the same.
+func withoutIncompatible(opts []member) []member {
+	for _, name := range []string{"context_management", "stop_sequences", "output_format"} {
+		opts = drop(opts, name)
+	}
+	var choice struct{ Type string }
+	if json.Unmarshal(get(opts, "tool_choice"), &choice) == nil && (choice.Type == "any" || choice.Type == "tool") {
+		opts = drop(opts, "tool_choice")
+	}
+	if out := get(opts, "output_config"); out != nil {
+		if ms, err := members(out); err == nil {
+			ms = drop(ms, "format")
+			if budget, err := members(get(ms, "task_budget")); err == nil {
+				ms = put(ms, "task_budget", object(drop(budget, "remaining")))
+			}
+			opts = put(slices.Clone(opts), "output_config", object(ms))
+		}
+	}
+	return opts
+}
+
+// contextManagement writes the server's clearing and compaction; nil without any.
+func contextManagement(c *llm.Clear, t *llm.Threshold) json.RawMessage {
+	var edits []string
+	if c != nil {
+		edits = append(edits, string(clearEdit(c)))
+	}
+	if t != nil {
+		e := []byte(`{"type":"compact_20260112"`)
+		if t.Tokens > 0 {
+			e = fmt.Appendf(e, `,"trigger":{"type":"input_tokens","value":%d}`, t.Tokens)
+		}
+		if t.Pause {
+			e = append(e, `,"pause_after_compaction":true`...)
+		}
+		if t.Instructions != "" {
+			e = message.AppendString(append(e, `,"instructions":`...), t.Instructions)
+		}
+		edits = append(edits, string(append(e, '}')))
+	}
+	if edits == nil {
+		return nil
+	}
+	return json.RawMessage(`{"edits":[` + strings.Join(edits, ",") + `]}`)
+}
+
+func clearEdit(c *llm.Clear) []byte {
+	e := []byte(`{"type":"clear_tool_uses_20250919"`)
+	switch {
+	case c.TriggerUses > 0:
+		e = fmt.Appendf(e, `,"trigger":{"type":"tool_uses","value":%d}`, c.TriggerUses)
+	case c.TriggerTokens > 0:
+		e = fmt.Appendf(e, `,"trigger":{"type":"input_tokens","value":%d}`, c.TriggerTokens)
+	}
+	if c.Keep > 0 {
+		e = fmt.Appendf(e, `,"keep":{"type":"tool_uses","value":%d}`, c.Keep)
+	}
+	if c.AtLeast > 0 {
+		e = fmt.Appendf(e, `,"clear_at_least":{"type":"input_tokens","value":%d}`, c.AtLeast)
+	}
+	if len(c.Exclude) > 0 {
+		e = append(e, `,"exclude_tools":[`...)
+		for i, name := range c.Exclude {
+			if i > 0 {
+				e = append(e, ',')
+			}
+			e = message.AppendString(e, name)
+		}
+		e = append(e, ']')
+	}
+	if c.Inputs {
+		e = append(e, `,"clear_tool_inputs":true`...)
+	}
+	return append(e, '}')
+}
+
+// Options are the options of a request that most callers set, to be kept in a
+// frame ([llm.Request.Options]).
+type Options struct {
+	Thinking  string // adaptive, disabled, between_tools; "" leaves the model's default
+	Display   string // of adaptive thinking: summarized, omitted, updates
+	Effort    string // low, medium, high, xhigh, max
+	Clear     *llm.Clear
+	Threshold *llm.Threshold
+	Betas     []string // further beta headers
+}
+
+// JSON returns the options as a frame keeps them, in a fixed order; nil without any.
+func (o Options) JSON() json.RawMessage {
+	var ms []member
+	if o.Thinking != "" {
+		t := []member{{"type", message.AppendString(nil, o.Thinking)}}
+		if o.Display != "" {
+			t = append(t, member{"display", message.AppendString(nil, o.Display)})
+		}
+		ms = append(ms, member{"thinking", object(t)})
+	}
+	if o.Effort != "" {
+		ms = append(ms, member{"output_config", object([]member{{"effort", message.AppendString(nil, o.Effort)}})})
+	}
+	if cm := contextManagement(o.Clear, o.Threshold); cm != nil {
+		ms = append(ms, member{"context_management", cm})
+	}
+	if len(o.Betas) > 0 {
+		list := []byte{'['}
+		for i, b := range o.Betas {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = message.AppendString(list, b)
+		}
+		ms = append(ms, member{"betas", append(list, ']')})
+	}
+	if ms == nil {
+		return nil
+	}
+	return object(ms)
+}
