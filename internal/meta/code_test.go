@@ -10,9 +10,11 @@ import (
 // sequential unless it is in this list (tests apart).
 var goroutines = map[string]string{
 	"transcript/lease/heartbeat.go":   "the beat is ended and waited for by Lease.Release",
+	"transcript/parts.go":             "the call waits on a WaitGroup before it returns",
 	"transcript/writer_registry.go":   "Writer.Close waits until no writer drains any more",
 	"internal/cli/main.go":            "signalWatch.stop waits for the goroutine that waits for signals",
 	"transcript/writer.go":            "Writer.Close stops the drain timer and waits for a drain that has begun",
+	"llm/anthropic/stream.go":         "stream defers the timer's Stop; its function only cancels the stream's own context",
 	"modelsim/server.go":              "Server.Close waits for the serving goroutine; what Close wakes only cancels a context",
 	"internal/sources/finder.go":      "the call waits on a WaitGroup before it returns",
 	"internal/vfs/vfstest/vfstest.go": "the suite waits on a WaitGroup before it returns",

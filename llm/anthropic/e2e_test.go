@@ -142,7 +142,7 @@ default
 	}
 	rep := sim.Report()
 	t.Logf("%d steps, %d requests, read share %.3f", steps, rep.Requests, rep.ReadShare())
-	if steps < 20 || rep.ReadShare() < 0.7 {
+	if steps < 20 || rep.ReadShare() < 0.9 {
 		t.Errorf("%d steps, %.2f of the input from the cache", steps, rep.ReadShare())
 	}
 }
@@ -150,7 +150,7 @@ default
 // TestMismatch: reasoning that is bound to something else is one kind of error,
 // and the drop option gets through, named in what the server changed.
 func TestMismatch(t *testing.T) {
-	sim := modelsim.ForTest(t, modelsim.Config{Script: "turn\n  think a\n  say One.\ndefault\n  say Two.\n", Lenient: false})
+	sim := modelsim.ForTest(t, modelsim.Config{Script: "turn\n  think a\n  say One.\ndefault\n  say Two.\n"})
 	m := anthropic.New("any", "claude-opus-5-5")
 	m.BaseURL = sim.URL
 	req := &llm.Request{System: []byte(sysText), MaxOutput: 2000, Options: anthropic.Options{Thinking: "adaptive"}.JSON()}
@@ -219,11 +219,9 @@ func TestServerSummary(t *testing.T) {
 func TestClearing(t *testing.T) {
 	sim := modelsim.ForTest(t, modelsim.Config{Script: "turn times 8\n  call read {\"path\":\"x\"}\ndefault\n  say Done.\n"})
 	k := newTalk(t, sim, "claude-opus-5-5", anthropic.Options{})
-	cleared := false
 	k.set = func(r *llm.Request) { r.Clear = &llm.Clear{TriggerTokens: 1000, Keep: 1} }
 	last, _ := k.turn("go")
-	cleared = len(last.AppliedEdits) > 0
-	if v := sim.Violations(); len(v) > 0 || !cleared {
+	if v := sim.Violations(); len(v) > 0 || len(last.AppliedEdits) == 0 {
 		t.Errorf("%+v, cleared: %s", v, last.AppliedEdits)
 	}
 }
