@@ -22,6 +22,10 @@ type ReadOptions struct {
 	// FirstTail is how many bytes [ReadTail] looks at first; 0 means 512 KiB, and
 	// that a log under 8 MiB is read whole.
 	FirstTail int64
+
+	// Parts is how many stretches of a file that is not held in memory are scanned
+	// at the same time; 0 means one for each processor, none under 8 MiB.
+	Parts int
 }
 
 func (o ReadOptions) inMemory(size int64) bool {
@@ -100,31 +104,36 @@ func adopt(l *Log, f *os.File, err error) (*Log, error) {
 // Read reads a whole log of size bytes. The log keeps src while bodies are on
 // disk. It fails only when reading src fails or ctx ends.
 func Read(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*Log, error) {
-	r := &lineReader{}
 	l := &Log{Size: size}
-	no := 0
-	each := func(line []byte, off int64, ended bool) {
-		no++
-		r.line(line, off, no, ended)
-		l.Torn = !ended
-	}
 	if opt.inMemory(size) {
 		data := make([]byte, size)
 		n, err := src.ReadAt(data, 0)
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("transcript: read at byte %d: %w", n, err)
 		}
-		if err := eachLineOf(ctx, data[:n], 0, each); err != nil {
+		r, no := &lineReader{}, 0
+		if err := eachLineOf(ctx, data[:n], 0, func(line []byte, off int64, ended bool) {
+			no++
+			r.line(line, off, no, ended)
+			l.Torn = !ended
+		}); err != nil {
 			return nil, err
 		}
-	} else {
-		r.src, l.src = src, src
-		if err := eachLine(ctx, src, 0, size, each); err != nil {
+		l.take(r)
+		return l, nil
+	}
+	l.src = src
+	for n := opt.parts(size); ; n = 1 {
+		r, torn, err := readParts(ctx, src, size, n)
+		if err != nil {
 			return nil, err
+		}
+		if r != nil {
+			l.Torn = torn
+			l.take(r)
+			return l, nil
 		}
 	}
-	l.take(r)
-	return l, nil
 }
 
 // take moves what r read into the log and links it.

@@ -1,6 +1,8 @@
 package transcript_test
 
 import (
+	"bytes"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -34,6 +36,31 @@ func sameHead(t interface{ Fatalf(string, ...any) }, l *transcript.Log) {
 func TestPropScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sameHead(t, readAll(t, generated(t, rapid.Bool().Draw(t, "damage")), transcript.ReadOptions{}))
+	})
+}
+
+// TestPropParts: T-7, T-10. A log that is scanned in parts at the same time is read
+// as in one pass: the same records with the same lines, the same faults.
+func TestPropParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := generated(t, rapid.IntRange(0, 3).Draw(t, "damage") > 0)
+		if rapid.IntRange(0, 3).Draw(t, "editor") == 0 {
+			b = append([]byte("\xEF\xBB\xBF"), bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n\r\n"))...)
+		}
+		one := readAll(t, b, transcript.ReadOptions{InMemory: -1, Parts: 1})
+		more := readAll(t, b, transcript.ReadOptions{InMemory: -1, Parts: rapid.IntRange(2, 40).Draw(t, "parts")})
+		if fmt.Sprint(one.Faults) != fmt.Sprint(more.Faults) || one.Torn != more.Torn {
+			t.Fatalf("faults\n%v, in parts\n%v", one.Faults, more.Faults)
+		}
+		if len(one.Entries) != len(more.Entries) {
+			t.Fatalf("%d entries, in parts %d", len(one.Entries), len(more.Entries))
+		}
+		for i, e := range one.Entries {
+			o := more.Entries[i]
+			if e.Line != o.Line || e.Offset != o.Offset || e.Len != o.Len || !reflect.DeepEqual(e.Head, o.Head) {
+				t.Fatalf("entry %d is on line %d at %d, in parts on line %d at %d", i, e.Line, e.Offset, o.Line, o.Offset)
+			}
+		}
 	})
 }
 
