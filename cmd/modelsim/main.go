@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"sort"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"varve.dev/modelsim"
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	fail := func(code int, err error) int {
-		fmt.Fprintln(stderr, "modelsim:", err)
+		_, _ = fmt.Fprintln(stderr, "modelsim:", err) // there is no other place to say it
 		return code
 	}
 	if flags.NArg() > 0 {
@@ -93,13 +94,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // report prints what happened.
 func report(w io.Writer, sim *modelsim.Server) int {
+	var out strings.Builder
+	line := func(format string, args ...any) { out.WriteString(fmt.Sprintf(format, args...)) }
 	r := sim.Report()
-	fmt.Fprintf(w, "%d requests (%d for summaries), %d refused, %d overflows\n", r.Requests, r.Side, r.Refused, r.Overflows)
-	fmt.Fprintf(w, "prompts: %d tokens uncached, %d written, %d read (%.1f%%), peak %d; replies: %d; $%.4f (summaries $%.4f)\n",
+	line("%d requests (%d for summaries), %d refused, %d overflows\n", r.Requests, r.Side, r.Refused, r.Overflows)
+	line("prompts: %d tokens uncached, %d written, %d read (%.1f%%), peak %d; replies: %d; $%.4f (summaries $%.4f)\n",
 		r.Input, r.CacheWrite, r.CacheRead, 100*r.ReadShare(), r.Peak, r.Output, r.Cost, r.SideCost)
-	fmt.Fprintf(w, "prefix breaks: %d, of which %d after a compaction; needles: %d of %d\n", r.Breaks, r.BreaksShorter, r.Needles, r.Shown)
+	line("prefix breaks: %d, of which %d after a compaction; needles: %d of %d\n", r.Breaks, r.BreaksShorter, r.Needles, r.Shown)
 	for _, b := range sim.Breaks() {
-		fmt.Fprintln(w, " ", b)
+		line("  %v\n", b)
 	}
 	var rules []string
 	for rule := range r.Violations {
@@ -107,7 +110,10 @@ func report(w io.Writer, sim *modelsim.Server) int {
 	}
 	sort.Strings(rules)
 	for _, rule := range rules {
-		fmt.Fprintf(w, "violation %s: %d\n", rule, r.Violations[rule])
+		line("violation %s: %d\n", rule, r.Violations[rule])
+	}
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return exitFailed
 	}
 	if len(rules) > 0 {
 		return exitViolations
