@@ -45,6 +45,9 @@ func Classify(f Failure) *Error {
 	if e.Message == "" && f.Err != nil {
 		e.Message = f.Err.Error()
 	}
+	if len(e.Message) > 4*maxMessage {
+		e.Message = e.Message[:4*maxMessage] // what tells the kind stands at the beginning
+	}
 	if isCancelled(f.Err) {
 		e.Kind = KindCancelled
 	} else {

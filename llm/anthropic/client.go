@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/caps"
 	"varve.dev/llm"
+	"varve.dev/llm/anthropic/internal/wire"
 )
 
 // The defaults of a Model.
@@ -30,7 +31,27 @@ const (
 	// DefaultIdle is how long a stream may be silent, from the request to its first
 	// event and between events. The API pings all the time; proxies may not.
 	DefaultIdle = 5 * time.Minute
+	// DefaultMaxOutput is how many tokens a reply may have where the request does not
+	// say: the first step of the requirement L-1.
+	DefaultMaxOutput = 8192
+	// MaxBody is the largest body the API takes, in bytes (32 MB). A larger one is an
+	// overflow before it is sent.
+	MaxBody = wire.MaxBody
 )
+
+// Options are the options of a request that most callers set, to be kept in a
+// frame ([llm.Request.Options]).
+type Options struct {
+	Thinking  string // adaptive, disabled, between_tools; "" leaves the model's default
+	Display   string // of adaptive thinking: summarized, omitted, updates
+	Effort    string // low, medium, high, xhigh, max
+	Clear     *llm.Clear
+	Threshold *llm.Threshold
+	Betas     []string // further beta headers
+}
+
+// JSON returns the options as a frame keeps them, in a fixed order; nil without any.
+func (o Options) JSON() json.RawMessage { return wire.Options(o).JSON() }
 
 // Model is a model of the Messages API. Its fields may be set before its first
 // use and not after; it is then safe for concurrent use.
@@ -113,7 +134,18 @@ func newModel(name string) *Model {
 		client: sdk.NewClient(option.WithoutEnvironmentDefaults())}
 }
 
-// options of the SDK for one request. It retries nothing, reads no environment and
+// build puts the body of a request together.
+func (m *Model) build(req *llm.Request, count bool) (*wire.Body, *llm.Error) {
+	d := wire.Defaults{Model: m.Name, MaxOutput: m.MaxOutput, Betas: m.Betas}
+	if d.MaxOutput <= 0 {
+		d.MaxOutput = DefaultMaxOutput
+	}
+	return d.Build(req, count)
+}
+
+func invalid(text string) *llm.Error { return &llm.Error{Kind: llm.KindInvalid, Message: text} }
+
+// callOptions are the options of the SDK for one request. It retries nothing, reads no environment and
 // traces nothing.
 func (m *Model) callOptions(betas []string) ([]option.RequestOption, *llm.Error) {
 	base, err := url.Parse(strings.TrimSuffix(strings.TrimRight(m.BaseURL, "/"), "/v1"))
@@ -149,12 +181,12 @@ const maxErrorBody = 1 << 20
 
 // call sends a request and returns the answer, if it is HTTP 200. body is nil for
 // a GET.
-func (m *Model) call(ctx context.Context, path string, b *built) (*http.Response, *llm.Error) {
+func (m *Model) call(ctx context.Context, path string, b *wire.Body) (*http.Response, *llm.Error) {
 	var betas []string
 	method, params := http.MethodGet, any(nil)
 	if b != nil {
 		// Bytes and not json.RawMessage: the SDK would encode that anew.
-		method, params, betas = http.MethodPost, b.body, b.betas
+		method, params, betas = http.MethodPost, b.JSON, b.Betas
 	}
 	opts, bad := m.callOptions(betas)
 	if bad != nil {
@@ -205,7 +237,7 @@ func (m *Model) fail(ctx context.Context, f llm.Failure) *llm.Error {
 }
 
 // ask sends a request and decodes its JSON answer.
-func (m *Model) ask(ctx context.Context, path string, b *built, into any) *llm.Error {
+func (m *Model) ask(ctx context.Context, path string, b *wire.Body, into any) *llm.Error {
 	if m.Idle > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, m.Idle, errIdle)

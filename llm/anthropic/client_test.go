@@ -45,8 +45,8 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	b, bad := m.build(hi(), false)
-	if bad != nil || body != string(b.body) {
-		t.Errorf("sent %s\nbuilt %s", body, b.body)
+	if bad != nil || body != string(b.JSON) {
+		t.Errorf("sent %s\nbuilt %s", body, b.JSON)
 	}
 	for name, want := range map[string]string{"X-Api-Key": testKey, "Authorization": "", "Anthropic-Version": "2023-06-01", "Content-Type": "application/json",
 		"Anthropic-Beta": "a-2026-01-01,b-2026-01-01", "X-Mine": "2", "X-Env": "", "X-Stainless-Retry-Count": "0", "Traceparent": ""} {
@@ -203,7 +203,7 @@ func TestCountTokens(t *testing.T) {
 	req := hi()
 	req.Clear = &llm.Clear{}
 	n, err := m.CountTokens(t.Context(), req)
-	if err != nil || n != (llm.Count{Input: 2095, Original: 9000}) || path != "/v1/messages/count_tokens" || beta != betaContextManagement {
+	if err != nil || n != (llm.Count{Input: 2095, Original: 9000}) || path != "/v1/messages/count_tokens" || beta != "context-management-2025-06-27" {
 		t.Errorf("%v %v %s %s", n, err, path, beta)
 	}
 	m = handle(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(413) })

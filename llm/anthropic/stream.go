@@ -11,6 +11,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"varve.dev/llm"
+	"varve.dev/llm/anthropic/internal/wire"
 )
 
 // Stream sends req. See llm.Model.
@@ -44,13 +45,13 @@ type stream struct {
 	ctx   context.Context
 	yield func(llm.Event, error) bool
 	timer *time.Timer // ends ctx when nothing arrives
-	acc   accumulator
+	acc   wire.Accumulator
 	res   *http.Response
 }
 
 // run returns the error that ended the stream; nil when it was told whole, or the
 // range over it was ended.
-func (s *stream) run(b *built) *llm.Error {
+func (s *stream) run(b *wire.Body) *llm.Error {
 	res, bad := s.m.call(s.ctx, "v1/messages", b)
 	if bad != nil {
 		return bad
@@ -64,7 +65,7 @@ func (s *stream) run(b *built) *llm.Error {
 	for dec.Next() {
 		s.timer.Reset(s.m.idle())
 		ev := dec.Event()
-		events, err := s.acc.add(ev.Type, ev.Data)
+		events, err := s.acc.Add(ev.Type, ev.Data)
 		if err != nil {
 			return s.broken(err, ev.Data)
 		}
@@ -73,7 +74,7 @@ func (s *stream) run(b *built) *llm.Error {
 				return nil
 			}
 		}
-		if s.acc.done {
+		if s.acc.Done() {
 			return s.finish(dec)
 		}
 	}
@@ -89,7 +90,7 @@ func (s *stream) run(b *built) *llm.Error {
 const drain = 50 * time.Millisecond
 
 func (s *stream) finish(dec ssestream.Decoder) *llm.Error {
-	r, err := s.acc.reply()
+	r, err := s.acc.Reply()
 	if err != nil {
 		return s.broken(err, nil)
 	}
@@ -114,7 +115,7 @@ func (s *stream) requestID() string {
 // broken makes the error of a stream that ended too soon, with what arrived.
 func (s *stream) broken(err error, data []byte) *llm.Error {
 	f := llm.Failure{Status: http.StatusOK, InStream: true, Header: s.res.Header.Get}
-	if errors.Is(err, errStream) {
+	if errors.Is(err, wire.ErrStream) {
 		f.Body = data
 	} else {
 		f.Err = err
@@ -123,7 +124,7 @@ func (s *stream) broken(err error, data []byte) *llm.Error {
 		}
 	}
 	e := s.m.fail(s.ctx, f)
-	e.Partial = s.acc.partial()
+	e.Partial = s.acc.Partial()
 	return e
 }
 
@@ -134,11 +135,10 @@ func (s *stream) whole() *llm.Error {
 	if err != nil {
 		return s.broken(err, nil)
 	}
-	ms, err := members(raw)
-	if err != nil || str(get(ms, "type")) != "message" {
-		return s.broken(errStream, raw)
+	if !wire.IsMessage(raw) {
+		return s.broken(wire.ErrStream, raw)
 	}
-	r, err := parseReply(raw)
+	r, err := wire.ParseReply(raw)
 	if err != nil {
 		return s.broken(err, nil)
 	}

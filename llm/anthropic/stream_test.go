@@ -98,8 +98,16 @@ func handle(t *testing.T, h http.HandlerFunc) *Model {
 	return m
 }
 
+func wireOf(ms ...message.Message) []json.RawMessage {
+	var out []json.RawMessage
+	for _, m := range ms {
+		out = append(out, m.AppendRequest(nil))
+	}
+	return out
+}
+
 func hi() *llm.Request {
-	return &llm.Request{Messages: wire(message.User("hi"))}
+	return &llm.Request{Messages: wireOf(message.User("hi"))}
 }
 
 // ask collects the reply and the pieces of text that were shown.
@@ -400,38 +408,4 @@ func TestCancelled(t *testing.T) {
 	if llm.KindOf(err) != llm.KindCancelled || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-}
-
-// FuzzAccumulate: no stream breaks the accumulator; what it accepts is a message
-// whose raw bytes are JSON, and what it does not has a partial reply that can be
-// read.
-func FuzzAccumulate(f *testing.F) {
-	f.Add([]byte(start + "\n" + strings.Join(textBlock(0, "a", "b"), "\n") + "\n" + ends("end_turn", `,"usage":{"output_tokens":2}`) + "\n" + stop))
-	f.Add([]byte(start + "\n" + strings.Join(callBlock(0, `{"a"`, `:1}`), "\n") + "\n" + ends("tool_use", "") + "\n" + stop))
-	f.Add([]byte(start + "\n" + strings.Join(callBlock(0, `{"a`), "\n") + "\n" + ends("max_tokens", "") + "\n" + stop))
-	f.Add([]byte(start + "\n" + open(0, `{"type":"thinking","thinking":"\ud83d"}`) + "\n" + delta(0, `{"type":"signature_delta","signature":"\ude00"}`)))
-	f.Add([]byte(`{"type":"message_start","message":{}}` + "\n" + stop))
-	f.Add([]byte(`{"type":"error"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var a accumulator
-		for line := range strings.SplitSeq(string(data), "\n") {
-			if _, err := a.add("", []byte(line)); err != nil || a.done {
-				break
-			}
-		}
-		if p := a.partial(); p != nil {
-			for _, b := range p.Before {
-				if !json.Valid(b.Raw) {
-					t.Errorf("%q", b.Raw)
-				}
-			}
-			_ = p.Committed()
-		}
-		if !a.done {
-			return
-		}
-		if r, err := a.reply(); err == nil && !json.Valid(r.Message.Raw) {
-			t.Errorf("%q", r.Message.Raw)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package anthropic
+package wire
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 	"varve.dev/message"
 )
 
-// An accumulator puts a reply together from the events of a stream. Values are
+// An Accumulator puts a reply together from the events of a stream. Values are
 // kept as the JSON text that arrived: the pieces of a string are joined without
 // being decoded, so that what goes back is what came.
-type accumulator struct {
+type Accumulator struct {
 	meta   []member // of the message object
 	blocks []*part
 	open   int
@@ -57,12 +57,13 @@ func malformed(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// errStream is an error event; its data is the error's body.
-var errStream = errors.New("the stream ended with an error")
+// ErrStream is an error event; its data is the error's body.
+var ErrStream = errors.New("the stream ended with an error")
 
-// add takes one event in and returns what there is to tell of it. Events of types
-// that are not known are skipped, as the API demands.
-func (a *accumulator) add(name string, data []byte) ([]llm.Event, error) {
+// Add takes one event in and returns what there is to tell of it. Events of types
+// that are not known are skipped, as the API demands. The error is [ErrStream], or
+// says how the stream broke the rules of the protocol; nothing may be added then.
+func (a *Accumulator) Add(name string, data []byte) ([]llm.Event, error) {
 	if a.size += len(data); a.size > maxReply {
 		return nil, malformed("the reply is longer than %d bytes", maxReply)
 	}
@@ -72,7 +73,7 @@ func (a *accumulator) add(name string, data []byte) ([]llm.Event, error) {
 	var ev wireEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
 		if name == "error" {
-			return nil, errStream
+			return nil, ErrStream
 		}
 		return nil, malformed("an event is not JSON: %v", err)
 	}
@@ -81,7 +82,7 @@ func (a *accumulator) add(name string, data []byte) ([]llm.Event, error) {
 	}
 	switch ev.Type {
 	case "error":
-		return nil, errStream
+		return nil, ErrStream
 	case "message_start":
 		return a.messageStart(ev)
 	case "content_block_start":
@@ -101,7 +102,7 @@ func (a *accumulator) add(name string, data []byte) ([]llm.Event, error) {
 	return nil, nil
 }
 
-func (a *accumulator) messageStart(ev wireEvent) ([]llm.Event, error) {
+func (a *Accumulator) messageStart(ev wireEvent) ([]llm.Event, error) {
 	ms, err := members(ev.Message)
 	if err != nil {
 		return nil, malformed("message_start without a message")
@@ -115,7 +116,7 @@ func (a *accumulator) messageStart(ev wireEvent) ([]llm.Event, error) {
 	return []llm.Event{{Kind: llm.Started, ID: str(get(ms, "id")), Model: str(get(ms, "model"))}}, nil
 }
 
-func (a *accumulator) blockStart(ev wireEvent) ([]llm.Event, error) {
+func (a *Accumulator) blockStart(ev wireEvent) ([]llm.Event, error) {
 	switch {
 	case a.meta == nil:
 		return nil, malformed("a block before message_start")
@@ -142,7 +143,7 @@ func (a *accumulator) blockStart(ev wireEvent) ([]llm.Event, error) {
 }
 
 // at returns the open block of an event.
-func (a *accumulator) at(ev wireEvent) (*part, error) {
+func (a *Accumulator) at(ev wireEvent) (*part, error) {
 	if ev.Index == nil || *ev.Index < 0 || *ev.Index >= len(a.blocks) || a.blocks[*ev.Index].done {
 		return nil, malformed("%s for block %s, which is not open", ev.Type, indexText(ev.Index))
 	}
@@ -168,7 +169,7 @@ var deltas = map[string]struct {
 	"input_json_delta": {"partial_json", "input", llm.Input},
 }
 
-func (a *accumulator) blockDelta(ev wireEvent) ([]llm.Event, error) {
+func (a *Accumulator) blockDelta(ev wireEvent) ([]llm.Event, error) {
 	p, err := a.at(ev)
 	if err != nil {
 		return nil, err
@@ -210,7 +211,7 @@ func (a *accumulator) blockDelta(ev wireEvent) ([]llm.Event, error) {
 	return nil, nil
 }
 
-func (a *accumulator) blockStop(ev wireEvent) ([]llm.Event, error) {
+func (a *Accumulator) blockStop(ev wireEvent) ([]llm.Event, error) {
 	p, err := a.at(ev)
 	if err != nil {
 		return nil, err
@@ -276,7 +277,7 @@ func quoted(body []byte) json.RawMessage {
 
 // messageDelta takes over the end of the message. Counts are totals: they replace
 // those before, and what is absent keeps its value.
-func (a *accumulator) messageDelta(ev wireEvent) error {
+func (a *Accumulator) messageDelta(ev wireEvent) error {
 	if a.meta == nil {
 		return malformed("message_delta before message_start")
 	}
@@ -324,8 +325,11 @@ func mergeUsage(have, add json.RawMessage) (json.RawMessage, error) {
 	return object(sum), nil
 }
 
-// reply returns the whole message.
-func (a *accumulator) reply() (*llm.Reply, error) {
+// Done reports whether the message is whole.
+func (a *Accumulator) Done() bool { return a.done }
+
+// Reply returns the whole message.
+func (a *Accumulator) Reply() (*llm.Reply, error) {
 	stop := str(get(a.meta, "stop_reason"))
 	content := []byte{'['}
 	var cut []message.Block
@@ -341,7 +345,7 @@ func (a *accumulator) reply() (*llm.Reply, error) {
 		}
 		content = append(content, p.raw...)
 	}
-	r, err := parseReply(object(put(a.meta, "content", append(content, ']'))))
+	r, err := ParseReply(object(put(a.meta, "content", append(content, ']'))))
 	if err != nil {
 		return nil, err
 	}
@@ -359,8 +363,14 @@ func (p *part) wasCut(stop string, last bool) bool {
 	return false
 }
 
-// parseReply reads a whole message object.
-func parseReply(raw []byte) (*llm.Reply, error) {
+// IsMessage reports whether raw is a message object, and not an error.
+func IsMessage(raw []byte) bool {
+	ms, err := members(raw)
+	return err == nil && str(get(ms, "type")) == "message"
+}
+
+// ParseReply reads a whole message object.
+func ParseReply(raw []byte) (*llm.Reply, error) {
 	ms, err := members(raw)
 	if err != nil {
 		return nil, malformed("the message: %v", err)
@@ -407,9 +417,9 @@ func badInputs(err error) []*message.InputError {
 	return nil
 }
 
-// partial returns what arrived of a reply whose stream broke; nil when it had not
+// Partial returns what arrived of a reply whose stream broke; nil when it had not
 // begun. A half block is lost, but for the text that is shown.
-func (a *accumulator) partial() *llm.Partial {
+func (a *Accumulator) Partial() *llm.Partial {
 	if a.meta == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package anthropic
+package wire
 
 import (
 	"bytes"
@@ -12,17 +12,20 @@ import (
 	"varve.dev/message"
 )
 
-// DefaultMaxOutput is how long a reply may be where the request does not say: the
-// first step of the requirement L-1.
-const DefaultMaxOutput = 8192
-
 // MaxBody is the largest body the API takes, in bytes (32 MB).
 const MaxBody = 32_000_000
 
-// built is a request as it is sent.
-type built struct {
-	body  []byte
-	betas []string
+// A Body is a request as it is sent.
+type Body struct {
+	JSON  []byte
+	Betas []string // of the header anthropic-beta, sorted
+}
+
+// Defaults are what a request does not say itself.
+type Defaults struct {
+	Model     string
+	MaxOutput int // tokens of the reply
+	Betas     []string
 }
 
 // own are the members that a request has fields for; options must not have them.
@@ -35,11 +38,12 @@ func invalid(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.KindInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// build puts a request together from the pieces of req, which are copied, never
+// Build puts a request together from the pieces of req, which are copied, never
 // decoded and encoded again. The messages come last but for the diagnostics, so
-// that the body of a conversation that grows begins as the body before it.
-func (m *Model) build(req *llm.Request, count bool) (*built, *llm.Error) {
-	opts, betas, err := m.options(req)
+// that the body of a conversation that grows begins as the body before it. With
+// count it is a request to count its tokens.
+func (d Defaults) Build(req *llm.Request, count bool) (*Body, *llm.Error) {
+	opts, betas, err := d.options(req)
 	if err != nil {
 		return nil, err
 	}
@@ -68,30 +72,36 @@ func (m *Model) build(req *llm.Request, count bool) (*built, *llm.Error) {
 	var marks []place
 	talk := ""
 	if req.Cache != llm.CacheOff && !count {
-		system, tools, marks, talk = m.marks(req, opts, system, tools, msgs)
+		system, tools, marks, talk = fixedAndPlaces(req, opts, system, tools, msgs)
 	}
-	b := &built{body: make([]byte, 0, size(req)+1024)}
-	b.head(m.model(req), req, m.maxOutput(req), count, opts)
+	b := &Body{JSON: make([]byte, 0, size(req)+1024)}
+	if req.Model != "" {
+		d.Model = req.Model
+	}
+	if req.MaxOutput > 0 {
+		d.MaxOutput = req.MaxOutput
+	}
+	b.head(d.Model, req, d.MaxOutput, count, opts)
 	b.part("tools", tools)
 	b.part("system", system)
 	b.messages(msgs, marks, talk)
 	if req.PreviousID != "" && !count {
 		b.part("diagnostics", fmt.Appendf(nil, `{"previous_message_id":%s}`, message.AppendString(nil, req.PreviousID)))
 	}
-	b.body = append(b.body, '}')
-	if len(b.body) > MaxBody {
+	b.JSON = append(b.JSON, '}')
+	if len(b.JSON) > MaxBody {
 		return nil, &llm.Error{Kind: llm.KindOverflow, Type: "request_too_large", Bytes: true,
-			Message: fmt.Sprintf("the request has %d bytes and the API takes %d", len(b.body), MaxBody)}
+			Message: fmt.Sprintf("the request has %d bytes and the API takes %d", len(b.JSON), MaxBody)}
 	}
 	slices.Sort(betas)
-	b.betas = slices.Compact(betas)
+	b.Betas = slices.Compact(betas)
 	return b, nil
 }
 
-func (b *built) head(model string, req *llm.Request, maxOutput int, count bool, opts []member) {
-	b.body = message.AppendString(append(b.body, `{"model":`...), model)
+func (b *Body) head(model string, req *llm.Request, maxOutput int, count bool, opts []member) {
+	b.JSON = message.AppendString(append(b.JSON, `{"model":`...), model)
 	if !count {
-		b.body = fmt.Appendf(b.body, `,"max_tokens":%d,"stream":true`, maxOutput)
+		b.JSON = fmt.Appendf(b.JSON, `,"max_tokens":%d,"stream":true`, maxOutput)
 	}
 	for _, o := range opts {
 		b.part(o.name, o.value)
@@ -101,26 +111,26 @@ func (b *built) head(model string, req *llm.Request, maxOutput int, count bool, 
 	}
 }
 
-func (b *built) part(name string, value json.RawMessage) {
+func (b *Body) part(name string, value json.RawMessage) {
 	if len(value) > 0 {
-		b.body = append(appendName(append(b.body, ','), name), value...)
+		b.JSON = append(appendName(append(b.JSON, ','), name), value...)
 	}
 }
 
-func (b *built) messages(msgs []json.RawMessage, marks []place, mark string) {
-	b.body = append(b.body, `,"messages":[`...)
+func (b *Body) messages(msgs []json.RawMessage, marks []place, mark string) {
+	b.JSON = append(b.JSON, `,"messages":[`...)
 	for i, raw := range msgs {
 		if i > 0 {
-			b.body = append(b.body, ',')
+			b.JSON = append(b.JSON, ',')
 		}
 		from := 0
 		for ; len(marks) > 0 && marks[0].msg == i; marks = marks[1:] {
-			b.body = append(append(b.body, raw[from:marks[0].at]...), mark...)
+			b.JSON = append(append(b.JSON, raw[from:marks[0].at]...), mark...)
 			from = marks[0].at
 		}
-		b.body = append(b.body, raw[from:]...)
+		b.JSON = append(b.JSON, raw[from:]...)
 	}
-	b.body = append(b.body, ']')
+	b.JSON = append(b.JSON, ']')
 }
 
 func size(req *llm.Request) int {
@@ -157,9 +167,9 @@ func fixedParts(req *llm.Request) (system, tools json.RawMessage, _ *llm.Error) 
 	return system, tools, nil
 }
 
-// marks places the cache marks: in system or tools at once, in the conversation as
-// places.
-func (m *Model) marks(req *llm.Request, opts []member, system, tools json.RawMessage, msgs []json.RawMessage) (_, _ json.RawMessage, _ []place, mark string) {
+// fixedAndPlaces places the cache marks: in system or tools at once, in the
+// conversation as places.
+func fixedAndPlaces(req *llm.Request, opts []member, system, tools json.RawMessage, msgs []json.RawMessage) (_, _ json.RawMessage, _ []place, mark string) {
 	n1, short1 := given(system)
 	n2, short2 := given(tools)
 	left := maxMarks - n1 - n2
@@ -176,27 +186,10 @@ func (m *Model) marks(req *llm.Request, opts []member, system, tools json.RawMes
 	return system, tools, places(msgs, left), markText(talk)
 }
 
-func (m *Model) model(req *llm.Request) string {
-	if req.Model != "" {
-		return req.Model
-	}
-	return m.Name
-}
-
-func (m *Model) maxOutput(req *llm.Request) int {
-	switch {
-	case req.MaxOutput > 0:
-		return req.MaxOutput
-	case m.MaxOutput > 0:
-		return m.MaxOutput
-	}
-	return DefaultMaxOutput
-}
-
 // options takes the request's options apart and adds what its fields ask for. What
 // the options say themselves wins: they belong to the frame.
-func (m *Model) options(req *llm.Request) (opts []member, betas []string, _ *llm.Error) {
-	betas = slices.Clone(m.Betas)
+func (d Defaults) options(req *llm.Request) (opts []member, betas []string, _ *llm.Error) {
+	betas = slices.Clone(d.Betas)
 	if !isNull(bytes.TrimSpace(req.Options)) {
 		var err error
 		if opts, err = members(req.Options); err != nil {

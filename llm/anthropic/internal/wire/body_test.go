@@ -1,4 +1,4 @@
-package anthropic
+package wire
 
 import (
 	"bytes"
@@ -20,7 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden request bodies anew")
 
-func wire(ms ...message.Message) []json.RawMessage {
+// model is what requests go to.
+var model = Defaults{Model: "claude-opus-5-5", MaxOutput: 8192}
+
+func messages(ms ...message.Message) []json.RawMessage {
 	var out []json.RawMessage
 	for _, m := range ms {
 		out = append(out, m.AppendRequest(nil))
@@ -47,7 +50,7 @@ const (
 
 // turn is a conversation of one whole turn and a new prompt.
 func turn() []json.RawMessage {
-	return wire(message.User("list"),
+	return messages(message.User("list"),
 		message.Assistant(message.Thinking("hm", "sig"), toolUse("toolu_1")),
 		message.UserBlocks(message.ToolResult("toolu_1", false, message.Text("a <b> & \u2028c"))),
 		message.Assistant(message.Text("One file."), message.Thinking("end", "sig2")),
@@ -60,7 +63,7 @@ func many(n int) []json.RawMessage {
 		id := fmt.Sprintf("toolu_%d", i)
 		calls, results = append(calls, toolUse(id)), append(results, message.ToolResult(id, false, message.Text("ok")))
 	}
-	return wire(message.User("all of them"), message.Assistant(calls...), message.UserBlocks(results...))
+	return messages(message.User("all of them"), message.Assistant(calls...), message.UserBlocks(results...))
 }
 
 var golden = []struct {
@@ -68,12 +71,12 @@ var golden = []struct {
 	req   llm.Request
 	betas string
 }{
-	{"plain", llm.Request{Messages: wire(message.User("hi"))}, ""},
+	{"plain", llm.Request{Messages: messages(message.User("hi"))}, ""},
 	{"no-cache", llm.Request{System: json.RawMessage(testSystem), Tools: json.RawMessage(testTools), Messages: turn(), Cache: llm.CacheOff}, ""},
 	{"turn", llm.Request{System: json.RawMessage(testSystem), Tools: json.RawMessage(testTools), Messages: turn(), MaxOutput: 64000}, ""},
 	{"long", llm.Request{System: json.RawMessage(testSystem), Messages: turn(), Cache: llm.CacheLong}, ""},
 	{"mixed", llm.Request{System: json.RawMessage(`"You are terse."`), Messages: turn(), Cache: llm.CacheMixed}, ""},
-	{"tools-only", llm.Request{System: json.RawMessage(`""`), Tools: json.RawMessage(testTools), Messages: wire(message.User("hi"))}, ""},
+	{"tools-only", llm.Request{System: json.RawMessage(`""`), Tools: json.RawMessage(testTools), Messages: messages(message.User("hi"))}, ""},
 	{"given-marks", llm.Request{System: json.RawMessage(`[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}},{"type":"text","text":"c","cache_control":{"type":"ephemeral"}}]`),
 		Messages: turn(), Cache: llm.CacheLong}, ""},
 	{"automatic", llm.Request{Options: json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`), System: json.RawMessage(testSystem), Messages: turn()}, ""},
@@ -83,21 +86,21 @@ var golden = []struct {
 		json.RawMessage(`{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"x","input":{"cache_control":1},"cache_control":{"type":"ephemeral"}}]}`),
 		json.RawMessage(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"r","cache_control":{"type":"ephemeral"}}]}]}`)}}, ""},
 	{"string-content", llm.Request{Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":"hi"}`)}}, ""},
-	{"thinking-last", llm.Request{Messages: wire(message.User("hi"), message.Assistant(message.Thinking("", "s"))), Options: json.RawMessage(`{"thinking":{"type":"adaptive"}}`)}, ""},
-	{"options", llm.Request{Messages: wire(message.User("hi")), PreviousID: "msg_0", Options: Options{Thinking: "adaptive", Display: "summarized", Effort: "high", Betas: []string{"x-2026-01-01"}}.JSON()}, "x-2026-01-01"},
-	{"clear", llm.Request{Messages: wire(message.User("hi")), Clear: &llm.Clear{TriggerTokens: 100000, Keep: 3, AtLeast: 20000, Exclude: []string{"memory"}, Inputs: true}}, "context-management-2025-06-27"},
-	{"clear-uses", llm.Request{Messages: wire(message.User("hi")), Clear: &llm.Clear{TriggerUses: 50}}, "context-management-2025-06-27"},
-	{"threshold", llm.Request{Messages: []json.RawMessage{json.RawMessage(summaryOld), wire(message.User("go"))[0]}, Threshold: &llm.Threshold{Tokens: 150000, Pause: true, Instructions: "Keep paths."}}, "compact-2026-01-12"},
-	{"frame-wins", llm.Request{Messages: wire(message.User("hi")), Options: Options{Clear: &llm.Clear{}}.JSON(), Threshold: &llm.Threshold{}}, "context-management-2025-06-27"},
+	{"thinking-last", llm.Request{Messages: messages(message.User("hi"), message.Assistant(message.Thinking("", "s"))), Options: json.RawMessage(`{"thinking":{"type":"adaptive"}}`)}, ""},
+	{"options", llm.Request{Messages: messages(message.User("hi")), PreviousID: "msg_0", Options: Options{Thinking: "adaptive", Display: "summarized", Effort: "high", Betas: []string{"x-2026-01-01"}}.JSON()}, "x-2026-01-01"},
+	{"clear", llm.Request{Messages: messages(message.User("hi")), Clear: &llm.Clear{TriggerTokens: 100000, Keep: 3, AtLeast: 20000, Exclude: []string{"memory"}, Inputs: true}}, "context-management-2025-06-27"},
+	{"clear-uses", llm.Request{Messages: messages(message.User("hi")), Clear: &llm.Clear{TriggerUses: 50}}, "context-management-2025-06-27"},
+	{"threshold", llm.Request{Messages: []json.RawMessage{json.RawMessage(summaryOld), messages(message.User("go"))[0]}, Threshold: &llm.Threshold{Tokens: 150000, Pause: true, Instructions: "Keep paths."}}, "compact-2026-01-12"},
+	{"frame-wins", llm.Request{Messages: messages(message.User("hi")), Options: Options{Clear: &llm.Clear{}}.JSON(), Threshold: &llm.Threshold{}}, "context-management-2025-06-27"},
 	{"summarize", llm.Request{Messages: turn(), Summarize: &llm.Summarize{Instructions: "Keep paths."},
 		Options: json.RawMessage(`{"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]},"stop_sequences":["x"],"tool_choice":{"type":"any"},"output_config":{"effort":"high","format":{"type":"json_schema"},"task_budget":{"type":"tokens","total":9,"remaining":3}}}`)}, "compact-2026-09-04,task-budgets-2026-03-13"},
-	{"after-summary", llm.Request{Messages: []json.RawMessage{json.RawMessage(summaryOne), wire(message.User("go"))[0]}}, "compact-2026-09-04"},
+	{"after-summary", llm.Request{Messages: []json.RawMessage{json.RawMessage(summaryOne), messages(message.User("go"))[0]}}, "compact-2026-09-04"},
 	{"drop", llm.Request{Messages: turn(), Options: json.RawMessage(`{"thinking":{"type":"adaptive","display":"omitted"}}`), Mismatch: llm.MismatchDrop}, "thinking-binding-controls-2026-08-01"},
 	{"drop-default", llm.Request{Messages: turn(), Mismatch: llm.MismatchDrop}, "thinking-binding-controls-2026-08-01"},
 	{"drop-disabled", llm.Request{Messages: turn(), Options: json.RawMessage(`{"thinking":{"type":"disabled"}}`), Mismatch: llm.MismatchDrop}, ""},
-	{"system-inside", llm.Request{Messages: []json.RawMessage{wire(message.User("hi"))[0], json.RawMessage(toolChange), json.RawMessage(nowSystem)}},
+	{"system-inside", llm.Request{Messages: []json.RawMessage{messages(message.User("hi"))[0], json.RawMessage(toolChange), json.RawMessage(nowSystem)}},
 		"inline-tools-2026-09-15,mid-conversation-system-clear-at-2026-08-21,mid-conversation-tool-changes-2026-07-01"},
-	{"other-betas", llm.Request{Messages: wire(message.User("hi")), Options: json.RawMessage(`{"speed":"fast","fallbacks":[{"model":"x"}],"mcp_servers":[{"name":"m"}],"thinking":{"type":"adaptive","display":"updates"}}`)},
+	{"other-betas", llm.Request{Messages: messages(message.User("hi")), Options: json.RawMessage(`{"speed":"fast","fallbacks":[{"model":"x"}],"mcp_servers":[{"name":"m"}],"thinking":{"type":"adaptive","display":"updates"}}`)},
 		"fast-mode-2026-02-01,mcp-client-2025-11-20,server-side-fallback-2026-07-01,thinking-display-updates-2026-08-18"},
 }
 
@@ -106,17 +109,17 @@ var golden = []struct {
 func TestBodies(t *testing.T) {
 	for _, g := range golden {
 		t.Run(g.name, func(t *testing.T) {
-			b, bad := New("k", "claude-opus-5-5").build(&g.req, false)
+			b, bad := model.Build(&g.req, false)
 			if bad != nil {
 				t.Fatal(bad)
 			}
-			if got := strings.Join(b.betas, ","); got != g.betas {
+			if got := strings.Join(b.Betas, ","); got != g.betas {
 				t.Errorf("betas %s, want %s", got, g.betas)
 			}
-			checkMarks(t, b.body)
+			checkMarks(t, b.JSON)
 			file := filepath.Join("testdata", g.name+".json")
 			if *update {
-				if err := os.WriteFile(file, append(b.body, '\n'), 0o666); err != nil {
+				if err := os.WriteFile(file, append(b.JSON, '\n'), 0o666); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -124,8 +127,8 @@ func TestBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(b.body)+"\n" != string(want) {
-				t.Errorf("got  %s\nwant %s", b.body, want)
+			if string(b.JSON)+"\n" != string(want) {
+				t.Errorf("got  %s\nwant %s", b.JSON, want)
 			}
 		})
 	}
@@ -174,7 +177,7 @@ func checkMarks(t interface{ Errorf(string, ...any) }, body []byte) {
 }
 
 func TestRefused(t *testing.T) {
-	hi := wire(message.User("hi"))
+	hi := messages(message.User("hi"))
 	for name, req := range map[string]llm.Request{
 		"no messages":     {},
 		"no JSON":         {Messages: []json.RawMessage{json.RawMessage(`{"role":`)}},
@@ -187,12 +190,12 @@ func TestRefused(t *testing.T) {
 		"long summary":    {Messages: hi, Summarize: &llm.Summarize{Instructions: strings.Repeat("ä", maxInstructions+1)}},
 		"glued injection": {Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":[]},{"role":"user","content":[]}`)}},
 	} {
-		if _, bad := New("k", "m").build(&req, false); bad == nil || bad.Kind != llm.KindInvalid || bad.Temporary() {
+		if _, bad := model.Build(&req, false); bad == nil || bad.Kind != llm.KindInvalid || bad.Temporary() {
 			t.Errorf("%s: %v", name, bad)
 		}
 	}
 	big := llm.Request{Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("x", MaxBody) + `"}]}`)}}
-	if _, bad := New("k", "m").build(&big, false); bad == nil || bad.Kind != llm.KindOverflow || !bad.Bytes {
+	if _, bad := model.Build(&big, false); bad == nil || bad.Kind != llm.KindOverflow || !bad.Bytes {
 		t.Errorf("too large: %v", bad)
 	}
 }
@@ -200,17 +203,17 @@ func TestRefused(t *testing.T) {
 func TestCountBody(t *testing.T) {
 	req := llm.Request{System: json.RawMessage(testSystem), Messages: turn(), PreviousID: "m", Summarize: &llm.Summarize{},
 		Options: json.RawMessage(`{"thinking":{"type":"adaptive"},"metadata":{"user_id":"u"},"service_tier":"auto"}`)}
-	b, bad := New("k", "m").build(&req, true)
+	b, bad := model.Build(&req, true)
 	if bad != nil {
 		t.Fatal(bad)
 	}
 	for _, no := range []string{"max_tokens", "stream", "metadata", "service_tier", "diagnostics", "cache_control", `"compaction":`} {
-		if bytes.Contains(b.body, []byte(no)) {
-			t.Errorf("%s in %s", no, b.body)
+		if bytes.Contains(b.JSON, []byte(no)) {
+			t.Errorf("%s in %s", no, b.JSON)
 		}
 	}
-	if !bytes.Contains(b.body, []byte(`"thinking":{"type":"adaptive"}`)) {
-		t.Errorf("%s", b.body)
+	if !bytes.Contains(b.JSON, []byte(`"thinking":{"type":"adaptive"}`)) {
+		t.Errorf("%s", b.JSON)
 	}
 }
 
@@ -225,7 +228,7 @@ func conversation(t *rapid.T) []json.RawMessage {
 	text := rapid.StringMatching(`[a-z"\\<&é\n ]{0,12}`)
 	var ms []message.Message
 	id := 0
-	for range rapid.IntRange(1, 6).Draw(t, "turns") {
+	for range rapid.IntRange(1, 4).Draw(t, "turns") {
 		ms = append(ms, message.User("p"+text.Draw(t, "prompt")))
 		for range rapid.IntRange(0, 3).Draw(t, "steps") {
 			var reply, results []message.Block
@@ -241,7 +244,7 @@ func conversation(t *rapid.T) []json.RawMessage {
 		}
 		ms = append(ms, message.Assistant(message.Text("a"+text.Draw(t, "answer"))))
 	}
-	return wire(ms...)
+	return messages(ms...)
 }
 
 // simCache is the provider's cache as documented: a request writes an entry at each
@@ -297,7 +300,6 @@ func (c simCache) request(body []byte) int {
 // aside, and finds in the cache all that the request before it sent, however many
 // blocks a turn appends (G-12).
 func TestPrefixStable(t *testing.T) {
-	m := New("k", "claude-opus-5-5")
 	rapid.Check(t, func(t *rapid.T) {
 		msgs := conversation(t)
 		policy := rapid.SampledFrom([]llm.Cache{llm.CacheShort, llm.CacheLong, llm.CacheMixed}).Draw(t, "policy")
@@ -308,17 +310,17 @@ func TestPrefixStable(t *testing.T) {
 				continue
 			}
 			req := llm.Request{System: json.RawMessage(testSystem), Tools: json.RawMessage(testTools), Messages: msgs[:n], Cache: policy}
-			b, bad := m.build(&req, false)
+			b, bad := model.Build(&req, false)
 			if bad != nil {
 				t.Fatal(bad)
 			}
-			checkMarks(t, b.body)
-			plain := unmarked(b.body)
-			if !json.Valid(b.body) || !strings.HasPrefix(plain, strings.TrimSuffix(last, "]}")) {
+			checkMarks(t, b.JSON)
+			plain := unmarked(b.JSON)
+			if !json.Valid(b.JSON) || !strings.HasPrefix(plain, strings.TrimSuffix(last, "]}")) {
 				t.Fatalf("does not extend the body before:\n%s\n%s", last, plain)
 			}
-			if read := cache.request(b.body); read != sent {
-				t.Fatalf("read %d of the %d positions that were sent before:\n%s", read, sent, b.body)
+			if read := cache.request(b.JSON); read != sent {
+				t.Fatalf("read %d of the %d positions that were sent before:\n%s", read, sent, b.JSON)
 			}
 			last, sent = plain, 2+1
 			for _, raw := range msgs[:n] {
@@ -338,12 +340,12 @@ func TestExactBytes(t *testing.T) {
 	raw := `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"x","input":{"n":1.0e+02,"u":"\u00e9\/","b":2, "a":1}}]}`
 	system := `[ {"text":"a\u2028","type":"text"} ]`
 	req := llm.Request{System: json.RawMessage(system), Messages: []json.RawMessage{json.RawMessage(raw)}, Cache: llm.CacheOff}
-	b, bad := New("k", "m").build(&req, false)
+	b, bad := model.Build(&req, false)
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	if !bytes.Contains(b.body, []byte(raw)) || !bytes.Contains(b.body, []byte(system)) {
-		t.Errorf("%s", b.body)
+	if !bytes.Contains(b.JSON, []byte(raw)) || !bytes.Contains(b.JSON, []byte(system)) {
+		t.Errorf("%s", b.JSON)
 	}
 	if string(req.Messages[0]) != raw {
 		t.Error("the request was changed")
@@ -356,9 +358,9 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, system, options, msg []byte) {
 		req := llm.Request{System: system, Options: options, Messages: []json.RawMessage{msg, json.RawMessage(summaryOld)}, Mismatch: llm.MismatchDrop}
-		b, bad := New("k", "m").build(&req, false)
-		if bad == nil && !json.Valid(b.body) {
-			t.Errorf("not JSON: %s", b.body)
+		b, bad := model.Build(&req, false)
+		if bad == nil && !json.Valid(b.JSON) {
+			t.Errorf("not JSON: %s", b.JSON)
 		}
 	})
 }
@@ -369,11 +371,10 @@ func BenchmarkBuild(b *testing.B) {
 		msgs = append(msgs, turn()...)
 	}
 	req := llm.Request{System: json.RawMessage(testSystem), Tools: json.RawMessage(testTools), Messages: msgs}
-	m := New("k", "m")
 	b.ReportAllocs()
 	b.SetBytes(int64(size(&req)))
 	for b.Loop() {
-		if _, bad := m.build(&req, false); bad != nil {
+		if _, bad := model.Build(&req, false); bad != nil {
 			b.Fatal(bad)
 		}
 	}
