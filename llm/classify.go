@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"varve.dev/internal/secret"
@@ -58,7 +59,7 @@ func Classify(f Failure) *Error {
 		if b.tokens > 0 && b.window > 0 {
 			e.Tokens, e.Window = b.tokens, b.window
 		}
-		e.Bytes = e.Bytes || e.Tokens == 0 && (e.Status == 413 || e.Type == "request_too_large" || bytesLimit.MatchString(e.Message) && !strings.Contains(e.Message, "context"))
+		e.Bytes = e.Bytes || e.Tokens == 0 && (e.Status == 413 || e.Type == "request_too_large" || bytesLimit().MatchString(e.Message) && !strings.Contains(e.Message, "context"))
 	}
 	f.headers(e)
 	if e.RetryAfter == 0 {
@@ -179,12 +180,18 @@ var statuses = map[int]Kind{
 	413: KindOverflow, 429: KindRateLimit, 500: KindServer, 502: KindServer, 503: KindOverloaded, 504: KindServer, 529: KindOverloaded,
 }
 
+// lazy returns a pattern that is compiled when it is first used: most programs see
+// no error, and all of them start.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 // A textRule recognizes a kind by the text. All of is contained, in lower case;
 // re, where set, matches.
 type textRule struct {
 	kind Kind
 	all  []string
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 	when func(e *Error) bool
 }
 
@@ -194,12 +201,12 @@ func (r *textRule) match(e *Error, lower string) bool {
 			return false
 		}
 	}
-	return (r.re == nil || r.re.MatchString(lower)) && (r.when == nil || r.when(e))
+	return (r.re == nil || r.re().MatchString(lower)) && (r.when == nil || r.when(e))
 }
 
 func has(kind Kind, all ...string) textRule { return textRule{kind: kind, all: all} }
 func like(kind Kind, pattern string) textRule {
-	return textRule{kind: kind, re: regexp.MustCompile(pattern)}
+	return textRule{kind: kind, re: lazy(pattern)}
 }
 func isStatus(codes ...int) func(e *Error) bool {
 	return func(e *Error) bool {
@@ -264,39 +271,39 @@ var texts = []textRule{
 	// Who may, and what there is.
 	like(KindAuth, `invalid (x-)?api.?key|incorrect api key|api key not (valid|found)|oauth token has expired|authentication_error`),
 	like(KindModel, `model .{0,80}(not found|does not exist|not supported|not exist)|unknown model|no such model`),
-	{kind: KindOverloaded, re: regexp.MustCompile(`overloaded|at capacity|over capacity|no capacity`)},
-	{kind: KindServer, re: regexp.MustCompile(`internal server error|upstream connect error|bad gateway`), when: func(e *Error) bool { return e.Status >= 500 || e.InStream || e.Status == 200 }},
-	{kind: KindRefusal, re: regexp.MustCompile(`content (management )?policy|content filter|flagged as potentially violating|usage polic`), when: isStatus(0, 200, 400, 403)},
+	{kind: KindOverloaded, re: lazy(`overloaded|at capacity|over capacity|no capacity`)},
+	{kind: KindServer, re: lazy(`internal server error|upstream connect error|bad gateway`), when: func(e *Error) bool { return e.Status >= 500 || e.InStream || e.Status == 200 }},
+	{kind: KindRefusal, re: lazy(`content (management )?policy|content filter|flagged as potentially violating|usage polic`), when: isStatus(0, 200, 400, 403)},
 }
 
 // bytesLimit tells limits of bytes from those of tokens.
-var bytesLimit = regexp.MustCompile(`(?i)maximum size|too large|megabytes|\bMB\b|\bbytes\b`)
+var bytesLimit = lazy(`(?i)maximum size|too large|megabytes|\bMB\b|\bbytes\b`)
 
 // numbers are the shapes in which an overflow names its figures: "208310 tokens >
 // 200000 maximum", "178959 + 64000 > 200000", "token count (1200293) exceeds … (1048576)",
 // "maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens".
 var numbers = []struct {
-	re                    *regexp.Regexp
+	re                    func() *regexp.Regexp
 	tokens, extra, window int // submatches; 0 = none
 }{
-	{regexp.MustCompile(`(\d+) \+ (\d+) > (\d+)`), 1, 2, 3},
-	{regexp.MustCompile(`(\d+)(?: tokens)? > (\d+)`), 1, 0, 2},
-	{regexp.MustCompile(`token count \((\d+)\) exceeds[^(]*\((\d+)\)`), 1, 0, 2},
-	{regexp.MustCompile(`token count of (\d+) exceeds the limit of (\d+)`), 1, 0, 2},
-	{regexp.MustCompile(`input \((\d+) tokens\) is longer than [^(]*\((\d+) tokens\)`), 1, 0, 2},
-	{regexp.MustCompile(`maximum context length (?:is|of) (\d+)[^\d]*?(?:tokens)?.*?(?:resulted in|requested(?: about)?|has|contains at least) (\d+)`), 2, 0, 1},
-	{regexp.MustCompile(`maximum prompt length is (\d+).*?contains (\d+)`), 2, 0, 1},
-	{regexp.MustCompile(`request \((\d+) tokens\) exceeds the available context size \((\d+)`), 1, 0, 2},
-	{regexp.MustCompile(`prompt contains (\d+) tokens.*?(\d+) maximum context length`), 1, 0, 2},
-	{regexp.MustCompile(`maximum context length (?:is|of) (\d+)`), 0, 0, 1},
-	{regexp.MustCompile(`maximum prompt length is (\d+)`), 0, 0, 1},
+	{lazy(`(\d+) \+ (\d+) > (\d+)`), 1, 2, 3},
+	{lazy(`(\d+)(?: tokens)? > (\d+)`), 1, 0, 2},
+	{lazy(`token count \((\d+)\) exceeds[^(]*\((\d+)\)`), 1, 0, 2},
+	{lazy(`token count of (\d+) exceeds the limit of (\d+)`), 1, 0, 2},
+	{lazy(`input \((\d+) tokens\) is longer than [^(]*\((\d+) tokens\)`), 1, 0, 2},
+	{lazy(`maximum context length (?:is|of) (\d+)[^\d]*?(?:tokens)?.*?(?:resulted in|requested(?: about)?|has|contains at least) (\d+)`), 2, 0, 1},
+	{lazy(`maximum prompt length is (\d+).*?contains (\d+)`), 2, 0, 1},
+	{lazy(`request \((\d+) tokens\) exceeds the available context size \((\d+)`), 1, 0, 2},
+	{lazy(`prompt contains (\d+) tokens.*?(\d+) maximum context length`), 1, 0, 2},
+	{lazy(`maximum context length (?:is|of) (\d+)`), 0, 0, 1},
+	{lazy(`maximum prompt length is (\d+)`), 0, 0, 1},
 }
 
 func overflowNumbers(text string) (tokens, window int) {
 	text = strings.ToLower(text)
-	text = thousands.ReplaceAllString(text, "$1$2")
+	text = thousands().ReplaceAllString(text, "$1$2")
 	for _, n := range numbers {
-		m := n.re.FindStringSubmatch(text)
+		m := n.re().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
@@ -318,7 +325,7 @@ func overflowNumbers(text string) (tokens, window int) {
 // maxFigure is the largest figure that is believed; no window comes near it.
 const maxFigure = 1 << 40
 
-var thousands = regexp.MustCompile(`(\d),(\d{3})`)
+var thousands = lazy(`(\d),(\d{3})`)
 
 // headers reads what the answer's headers say about trying again.
 func (f *Failure) headers(e *Error) {
@@ -482,12 +489,12 @@ func trimJSON(raw []byte) []byte {
 	return []byte(s)
 }
 
-var markup = regexp.MustCompile(`(?s)<(script|style)[^>]*>.*?</(script|style)>|<[^>]*>`)
+var markup = lazy(`(?s)<(script|style)[^>]*>.*?</(script|style)>|<[^>]*>`)
 
 // plainText is the text of a body that is no JSON object, mostly a proxy's page.
 func plainText(raw []byte) string {
 	if len(raw) > 4*maxMessage {
 		raw = raw[:4*maxMessage]
 	}
-	return strings.Join(strings.Fields(markup.ReplaceAllString(string(raw), " ")), " ")
+	return strings.Join(strings.Fields(markup().ReplaceAllString(string(raw), " ")), " ")
 }
