@@ -1,6 +1,8 @@
 package modelsim
 
 import (
+	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,10 +55,21 @@ func TestClaudeCode(t *testing.T) {
 			cmd.Dir, cmd.WaitDelay = project, time.Second
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ANTHROPIC_BASE_URL=" + sim.URL, "ANTHROPIC_API_KEY=sk-ant-none", "ANTHROPIC_MODEL=" + model,
 				"ANTHROPIC_DEFAULT_HAIKU_MODEL=claude-haiku-4-5", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "DO_NOT_TRACK=1"}
-			if out, err := cmd.CombinedOutput(); err != nil {
+			out, err := cmd.Output()
+			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			r := sim.Report()
+			var told struct {
+				Cost float64 `json:"total_cost_usd"`
+			}
+			if err := json.Unmarshal(out, &told); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			// This release knows the price of the older model only.
+			if model == "claude-sonnet-4-5" && math.Abs(told.Cost-r.Cost) > r.Cost/1000 {
+				t.Errorf("the client counts $%v, the report $%v", told.Cost, r.Cost)
+			}
 			if len(r.Violations) > 0 || r.Breaks > 0 || r.Requests < 61 || r.Needles != 60 || r.ReadShare() < 0.95 || sim.Err() != nil {
 				t.Errorf("read %.3f: %+v, %v, %v, %v", r.ReadShare(), r, sim.Violations(), sim.Breaks(), sim.Err())
 			}
