@@ -56,6 +56,7 @@ func version() string {
 type grammar struct {
 	Version  bool        `help:"Print the version." short:"V"`
 	Sessions sessionsCmd `cmd:"" help:"List, show, check and export recorded sessions."`
+	Replay   replayCmd   `cmd:"" help:"Drive a recorded session through the engine: context, rungs, cost, what is kept."`
 }
 
 // app is what a running command has at hand.

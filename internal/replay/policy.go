@@ -16,6 +16,9 @@ import (
 	"varve.dev/view"
 )
 
+// UsualModel is what a recording that names no model is counted for.
+const UsualModel = "anthropic/claude-sonnet-4-6"
+
 // Names of policies that are no approximation of somebody else's.
 const (
 	Own   = "varve"       // the ladder with the ledger, no model

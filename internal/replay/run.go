@@ -22,9 +22,10 @@ type Options struct {
 	Window int
 	// Policies are the names of policies, of [Policies]; none: Varve's own.
 	Policies []string
-	// Store is where the session of Varve's own policy is left; nil: in memory.
+	// Store makes the place where the session of Varve's own policy is left; nil:
+	// in memory. now is the clock of the recording.
 	// The caller closes it.
-	Store engine.Store
+	Store func(now func() time.Time) (engine.Store, error)
 	// Observe is told of the progress; nil: not told.
 	Observe func(Progress)
 }
@@ -104,7 +105,11 @@ func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*Policy
 	model := p.adapt(opt.Model)
 	var store engine.Store = engine.Memory(transcript.Stamp{CWD: rec.CWD, Version: "replay", Now: r.clock})
 	if p.own && opt.Store != nil {
-		store = opt.Store
+		made, err := opt.Store(r.clock)
+		if err != nil {
+			return nil, err
+		}
+		store = made
 	}
 	r.meter = meter{est: tokens.Estimator{Images: tokens.ImageRule(model.Images)}, cache: model.Cache}
 	r.engine = engine.New(store, engine.Config{Caps: model, NoUsage: true, Ladder: p.ladder(r), Now: r.clock, Weight: tokens.NewWeight(model.TokenFactor),
@@ -187,10 +192,8 @@ func (r *runner) request(t *turn, req *engine.Request) {
 	u := r.meter.next(r.engine.View(), r.engine.Log(), req.Tokens, r.now)
 	u.Turn, u.Time = len(r.run.Turns)+1, t.at
 	u.Line = t.reply[0].Line
-	u.Output = t.output
-	if u.Output == 0 {
-		u.Output = r.estimate(t.reply)
-	}
+	// Recordings of streams often hold the figure of the stream's beginning.
+	u.Output = max(t.output, r.estimate(t.reply))
 	u.Prompt, u.Tools = shorten(t.prompt, promptShown), t.tools
 	r.run.Peak = max(r.run.Peak, u.Tokens)
 	if u.Tokens > r.window {
@@ -208,7 +211,7 @@ func (r *runner) request(t *turn, req *engine.Request) {
 	}
 }
 
-// estimate sizes a reply whose usage was not recorded.
+// estimate sizes a reply.
 func (r *runner) estimate(reply []*transcript.Entry) int {
 	n := 0
 	for _, x := range reply {
