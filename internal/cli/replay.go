@@ -20,7 +20,7 @@ import (
 
 // replayCmd is `varve replay`.
 type replayCmd struct {
-	ID        string   `arg:"" help:"File, id, the beginning of one, or title."`
+	ID        string   `arg:"" optional:"" help:"File, id, the beginning of one, or title. Without it: a recording that comes with the program."`
 	Window    string   `placeholder:"TOKENS" help:"Window to replay with, for example 32k, 200k or 1M. Without it: the model's, at most 200k."`
 	Model     string   `placeholder:"NAME" help:"Model whose window, prices and rules count. Without it: the recorded one."`
 	Policy    []string `placeholder:"NAME" help:"Policies to compare, separated by commas; all for every one. Without it: varve and none."`
@@ -55,7 +55,11 @@ func (c *replayCmd) Run(ctx context.Context, a *app, g *grammar) error {
 	if err != nil {
 		return err
 	}
-	if window == 0 {
+	switch {
+	case window != 0:
+	case c.ID == "":
+		window = replay.BundledWindow
+	default:
 		window = min(model.Window, usualWindow)
 	}
 	left := &leftSession{cmd: c, app: a, title: rec.Title}
@@ -114,6 +118,10 @@ func (c *replayCmd) run(ctx context.Context, a *app, rec *replay.Recording, opt 
 
 // open reads the recording that is meant. done gives back what it holds.
 func (c *replayCmd) open(ctx context.Context, a *app, g *grammar) (rec *replay.Recording, done func(), err error) {
+	if c.ID == "" {
+		rec, err := replay.Bundled()
+		return rec, func() {}, err
+	}
 	s, err := g.Sessions.find(ctx, a, c.ID)
 	if err != nil {
 		return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"varve.dev/message"
 	"varve.dev/tokens"
 	"varve.dev/transcript"
+	"varve.dev/view"
 )
 
 // Options say how a recording is replayed.
@@ -23,11 +24,12 @@ type Options struct {
 	// Policies are the names of policies, of [Policies]; none: Varve's own.
 	Policies []string
 	// Store makes the place where the session of Varve's own policy is left; nil:
-	// in memory. now is the clock of the recording.
-	// The caller closes it.
+	// in memory. now is the clock of the recording. The caller closes it.
 	Store func(now func() time.Time) (engine.Store, error)
 	// Observe is told of the progress; nil: not told.
 	Observe func(Progress)
+	// End is given the last view of each policy; nil: not told.
+	End func(policy string, v *view.View)
 }
 
 // Progress tells how far a replay is.
@@ -128,6 +130,9 @@ func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*Policy
 		if r.run.Stopped != nil {
 			break
 		}
+	}
+	if opt.End != nil {
+		opt.End(p.name, r.engine.View())
 	}
 	r.run.Kept = keptIn(rec, r.engine.View())
 	r.addRungs()

@@ -1,0 +1,211 @@
+package replay_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/caps"
+	"varve.dev/engine"
+	"varve.dev/internal/replay"
+	"varve.dev/session"
+	"varve.dev/transcript"
+	"varve.dev/view"
+)
+
+func bundledRun(t *testing.T, opt replay.Options) *replay.Result {
+	t.Helper()
+	rec, err := replay.Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Model, _ = caps.Find(replay.UsualModel)
+	if opt.Window == 0 {
+		opt.Window = replay.BundledWindow
+	}
+	res, err := replay.Run(context.Background(), rec, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// G-1, G-3: what the command shows when it is given nothing: the ladder works,
+// nothing that people said is lost, no file and no open task.
+func TestBundled(t *testing.T) {
+	res := bundledRun(t, replay.Options{})
+	run := res.Runs[0]
+	if run.Stopped != nil || run.Overflows != 0 || run.Peak > res.Limits.Effective {
+		t.Errorf("stopped %v, %d overflows, peak %d of %d", run.Stopped, run.Overflows, run.Peak, res.Limits.Effective)
+	}
+	fired := map[string]bool{}
+	for _, r := range run.Rungs {
+		fired[r.Rung] = true
+		if r.Freed <= 0 {
+			t.Errorf("%s freed %d", r.Rung, r.Freed)
+		}
+	}
+	for _, want := range []string{"micro", "ledger"} {
+		if !fired[want] {
+			t.Errorf("%s never fired: %v", want, run.Rungs)
+		}
+	}
+	k := run.Kept
+	if k.Words.Kept != k.Words.Of || k.Words.Shortened != 0 || k.Words.Of != 9 {
+		t.Errorf("messages of people: %+v", k.Words)
+	}
+	if k.Files.Kept != k.Files.Of || k.Files.Of == 0 || k.Todos.Kept != k.Todos.Of || k.Todos.Of == 0 {
+		t.Errorf("files %+v, todos %+v", k.Files, k.Todos)
+	}
+	if res.Recording.Prompts != 9 || res.Recording.Replies != len(run.Turns) {
+		t.Errorf("%+v, %d turns", res.Recording, len(run.Turns))
+	}
+}
+
+// The recording speaks of the project only: no path but the neutral one.
+func TestBundledIsNeutral(t *testing.T) {
+	rec, err := replay.Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range rec.Entries {
+		raw, err := x.Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"/root/", "/home/r", "/work/", "/tmp/varve-recording"} {
+			if strings.Contains(string(raw), bad) {
+				t.Errorf("line %d holds %s", x.Line, bad)
+			}
+		}
+		if x.CWD != "/src/varve" {
+			t.Errorf("line %d: cwd %s", x.Line, x.CWD)
+		}
+	}
+}
+
+// The figures depend on nothing but the recording and the options; sums are sums.
+func TestDeterministic(t *testing.T) {
+	var names []string
+	for _, p := range replay.Policies() {
+		names = append(names, p.Name)
+	}
+	var last string
+	for i := range 2 {
+		if i == 1 {
+			names = names[:2]
+		}
+		res := bundledRun(t, replay.Options{Policies: names})
+		for i := range res.Runs {
+			run := &res.Runs[i]
+			check(t, run)
+			run.Millis = 0
+			for k := range run.Rungs {
+				run.Rungs[k].Millis = 0
+			}
+			for k := range run.Compactions {
+				run.Compactions[k].Millis, run.Compactions[k].Boundary = 0, ""
+			}
+		}
+		res.Runs = res.Runs[:2]
+		raw, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != "" && last != string(raw) {
+			t.Error("two replays of the same recording differ")
+		}
+		last = string(raw)
+	}
+}
+
+// check adds up what a run says of itself.
+func check(t *testing.T, run *replay.PolicyRun) {
+	t.Helper()
+	var read, written, uncached, output int64
+	for i, u := range run.Turns {
+		if u.Read+u.Written+u.Uncached != u.Tokens {
+			t.Fatalf("%s turn %d: %d + %d + %d is not %d", run.Policy, i+1, u.Read, u.Written, u.Uncached, u.Tokens)
+		}
+		parts := 0
+		for _, n := range u.Parts {
+			parts += n
+		}
+		if d := parts - u.Tokens; d > 10 || d < -10 {
+			t.Fatalf("%s turn %d: parts make %d, the request %d", run.Policy, i+1, parts, u.Tokens)
+		}
+		read, written, uncached, output = read+int64(u.Read), written+int64(u.Written), uncached+int64(u.Uncached), output+int64(u.Output)
+	}
+	calls := 0
+	for _, c := range run.Compactions {
+		if c.After >= c.Before {
+			t.Errorf("%s: a compaction from %d to %d", run.Policy, c.Before, c.After)
+		}
+		if c.Call != nil {
+			calls++
+			read, uncached, output = read+int64(c.Call.Read), uncached+int64(c.Call.Uncached), output+int64(c.Call.Output)
+		}
+	}
+	c := run.Cost
+	if c.Read != read || c.Written != written || c.Uncached != uncached || c.Output != output || c.Requests != len(run.Turns) || c.Summaries != calls {
+		t.Errorf("%s: %+v; the parts make read %d written %d uncached %d output %d, %d calls", run.Policy, c, read, written, uncached, output, calls)
+	}
+}
+
+// G-3, U-4: the session that a replay leaves can be opened again, and holds the
+// view that the replay ended with.
+func TestLeavesSession(t *testing.T) {
+	ctx := context.Background()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *session.Session
+	var last *view.View
+	bundledRun(t, replay.Options{
+		Store: func(now func() time.Time) (engine.Store, error) {
+			var err error
+			s, err = st.Create(ctx, session.Project(t.TempDir()), session.Clock(now))
+			return s, err
+		},
+		End: func(policy string, v *view.View) { last = v },
+	})
+	if err := s.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l, err := transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if faults, err := l.Check(ctx, nil); err != nil || len(faults) > 0 {
+		t.Fatalf("%v, %v", faults, err)
+	}
+	again := view.Of(view.Input{Chain: l.Chain(l.Tip()), Facts: view.FactsOf(l)})
+	if a, b := wire(last), wire(again); a != b || a == "" {
+		t.Errorf("the view of the file (%d bytes) is not that of the replay (%d bytes)", len(b), len(a))
+	}
+}
+
+func wire(v *view.View) string {
+	var b strings.Builder
+	for _, m := range v.Plain() {
+		b.Write(m.AppendRequest(nil))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// A policy that does not exist is named together with those that do.
+func TestUnknownPolicy(t *testing.T) {
+	rec, err := replay.Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = replay.Run(context.Background(), rec, replay.Options{Model: caps.Window(64_000), Policies: []string{"best"}})
+	if err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "reference") {
+		t.Error(err)
+	}
+}
