@@ -12,6 +12,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -36,12 +37,8 @@ func run(root, out string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := copyRepository(root, dir); err != nil {
-		return err
-	}
-	r := newRecorder(dir)
-	if err := script(r); err != nil {
+	r, err := record(root, dir)
+	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		return err
 	}
 	var buf bytes.Buffer
@@ -57,6 +54,18 @@ func run(root, out string) error {
 	}
 	fmt.Printf("%d entries, %d requests, %d bytes, %d compressed\n", r.entries, r.requests, r.log.Len(), buf.Len())
 	return os.WriteFile(out, buf.Bytes(), 0o644)
+}
+
+// record runs the script over a copy of the repository in dir.
+func record(root, dir string) (*recorder, error) {
+	if err := copyRepository(root, dir); err != nil {
+		return nil, err
+	}
+	r, err := newRecorder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return r, script(r)
 }
 
 // copyRepository copies the files that are under version control, but not the

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ const where = "/src/varve"
 // recorder writes entries as an agent would.
 type recorder struct {
 	dir      string // the copy
+	goroot   string // of the Go that runs commands
 	log      bytes.Buffer
 	stamp    transcript.Stamp
 	now      time.Time
@@ -35,14 +35,18 @@ type recorder struct {
 	context  int // bytes so far, for the usage that replies carry
 }
 
-func newRecorder(dir string) *recorder {
-	r := &recorder{dir: dir, now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
+func newRecorder(dir string) (*recorder, error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	r := &recorder{dir: dir, goroot: strings.TrimSpace(string(root)), now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
 	r.stamp = transcript.Stamp{SessionID: "7a1d3c52-0000-4000-8000-76617276652e", CWD: where, Version: "2.1.199", GitBranch: "main",
 		Now: func() time.Time { return r.now }, NewID: func() string {
 			r.ids++
 			return fmt.Sprintf("%08x-0000-4000-8000-76617276652e", r.ids)
 		}}
-	return r
+	return r, nil
 }
 
 func (r *recorder) add(e *transcript.Entry) error {
@@ -132,7 +136,7 @@ func (f *failure) Error() string { return fmt.Sprintf("exit code %d", f.code) }
 
 // neutral takes the place of the copy, and of the Go installation, out of a text.
 func (r *recorder) neutral(s string) string {
-	return strings.NewReplacer(r.dir, where, runtime.GOROOT(), "/usr/local/go", os.TempDir(), "/tmp").Replace(s)
+	return strings.NewReplacer(r.dir, where, r.goroot, "/usr/local/go", os.TempDir(), "/tmp").Replace(s)
 }
 
 type (
