@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,10 @@ type replayCmd struct {
 	Model     string   `placeholder:"NAME" help:"Model whose window, prices and rules count. Without it: the recorded one."`
 	Policy    []string `placeholder:"NAME" help:"Policies to compare, separated by commas; all for every one. Without it: varve and none."`
 	JSON      bool     `name:"json" help:"Print a JSON document."`
+	HTML      string   `name:"html" placeholder:"FILE" type:"path" help:"Also write a page with an interactive picture."`
 	Out       string   `placeholder:"DIR" type:"path" help:"Leave the session in this folder instead of the usual one (VARVE_HOME)."`
 	NoSession bool     `help:"Leave no session behind."`
+	Force     bool     `help:"Replace the page if there is one."`
 }
 
 // Help is the manual of the command.
@@ -46,6 +49,11 @@ func (c *replayCmd) Run(ctx context.Context, a *app, g *grammar) error {
 	if err != nil {
 		return &usageError{err}
 	}
+	if c.HTML != "" && !c.Force {
+		if _, err := os.Lstat(c.HTML); err == nil {
+			return fmt.Errorf("%s exists; --force replaces it", c.HTML)
+		}
+	}
 	rec, done, err := c.open(ctx, a, g)
 	if err != nil {
 		return err
@@ -62,7 +70,7 @@ func (c *replayCmd) Run(ctx context.Context, a *app, g *grammar) error {
 	default:
 		window = min(model.Window, usualWindow)
 	}
-	left := &leftSession{cmd: c, app: a, title: rec.Title}
+	left := &leftSession{cmd: c, app: a, title: rec.Title, project: rec.CWD}
 	opt := replay.Options{Model: model, Window: window, Policies: c.policies()}
 	if !c.NoSession {
 		opt.Store = func(now func() time.Time) (engine.Store, error) { return left.create(ctx, now) }
@@ -79,6 +87,11 @@ func (c *replayCmd) Run(ctx context.Context, a *app, g *grammar) error {
 		return err
 	}
 	res.Session = left.left
+	if c.HTML != "" {
+		if err := c.page(a, res); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		return a.out.json(res, "", nil)
 	}
@@ -186,11 +199,12 @@ func parseTokens(s string) (int, error) {
 
 // leftSession is the session that a replay leaves behind.
 type leftSession struct {
-	cmd   *replayCmd
-	app   *app
-	title string
-	s     *session.Session
-	left  *replay.Left
+	cmd     *replayCmd
+	app     *app
+	title   string
+	project string // the recorded directory: the session belongs to it
+	s       *session.Session
+	left    *replay.Left
 }
 
 func (l *leftSession) create(ctx context.Context, now func() time.Time) (engine.Store, error) {
@@ -202,11 +216,13 @@ func (l *leftSession) create(ctx context.Context, now func() time.Time) (engine.
 	if err != nil {
 		return nil, err
 	}
-	here, err := l.app.env.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("the current directory is gone: %w; use --no-session", err)
+	project := l.project
+	if project == "" {
+		if project, err = l.app.env.Getwd(); err != nil {
+			return nil, fmt.Errorf("the current directory is gone: %w; use --no-session", err)
+		}
 	}
-	l.s, err = st.Create(ctx, session.Project(here), session.Clock(now), session.Program("replay", "cli"))
+	l.s, err = st.Create(ctx, session.Project(project), session.Clock(now), session.Program("replay", "cli"))
 	if err != nil {
 		return nil, err
 	}
@@ -227,4 +243,17 @@ func (l *leftSession) close(ctx context.Context) error {
 		l.left = &replay.Left{ID: l.s.ID, Path: l.s.Path}
 	}
 	return err
+}
+
+// page writes the picture for a browser.
+func (c *replayCmd) page(a *app, res *replay.Result) error {
+	var b bytes.Buffer
+	if err := replay.HTML(&b, res); err != nil {
+		return err
+	}
+	if err := writeDocument(c.HTML, b.Bytes(), c.Force); err != nil {
+		return err
+	}
+	a.out.note("Wrote %s.", c.HTML)
+	return nil
 }

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +37,7 @@ func (t replayText) print() {
 		t.out.line("%s", styled{dim, n})
 	}
 	if s := t.res.Session; s != nil {
-		t.out.line("The session is left at %s (id %s).", s.Path, s.ID)
+		t.out.line("The session is left at %s; `varve sessions show %s` reads it.", s.Path, s.ID)
 	}
 }
 
@@ -53,7 +50,7 @@ func (t replayText) head() {
 		span = strings.TrimSuffix(span, "0s")
 	}
 	t.out.line("%s of %s: %s by people, %s, %s%s. Window %s, model %s.", amount(r.Bytes), r.Format,
-		count(r.Prompts, "message"), countOf(r.Replies, "reply", "replies"), count(r.Calls, "tool call"), span, tokensText(t.res.Window), t.res.Model)
+		count(r.Prompts, "message"), countOf(r.Replies, "reply", "replies"), count(r.Calls, "tool call"), span, replay.Tokens(t.res.Window), t.res.Model)
 	if r.Faults > 0 {
 		t.out.line("%s of the recording could not be read; `varve sessions check` names them.", count(r.Faults, "place"))
 	}
@@ -71,19 +68,6 @@ func countOf(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// tokensText writes a number of tokens shortly: 950, 12.3k, 167k, 1.0M.
-func tokensText(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 99_950:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k"
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1e3)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
 func amount(n int64) string {
@@ -145,10 +129,10 @@ func (t replayText) chart(run *replay.PolicyRun) {
 		}
 		label, right := "", ""
 		if row == chartRows || row == chartRows/2 {
-			label = tokensText(high)
+			label = replay.Tokens(high)
 		}
 		if auto {
-			right = "compaction at " + tokensText(t.res.Limits.Auto)
+			right = "compaction at " + replay.Tokens(t.res.Limits.Auto)
 		}
 		t.out.line("%s %s %s", styled{dim, fmt.Sprintf("%*s", chartLeft-1, label)}, styled{cyan, string(line)}, styled{dim, right})
 	}
@@ -175,7 +159,7 @@ func (t replayText) rungs(run *replay.PolicyRun) {
 	t.out.line("")
 	t.row([]int{-14, 8, 14, 12}, "  rung", "times", "tokens freed", "time spent")
 	for _, r := range run.Rungs {
-		t.row([]int{-14, 8, 14, 12}, string(markOf(r.Rung))+" "+r.Rung, fmt.Sprint(r.Times), tokensText(r.Freed), fmt.Sprintf("%.0f ms", r.Millis))
+		t.row([]int{-14, 8, 14, 12}, string(markOf(r.Rung))+" "+r.Rung, fmt.Sprint(r.Times), replay.Tokens(r.Freed), fmt.Sprintf("%.0f ms", r.Millis))
 	}
 }
 
@@ -189,9 +173,9 @@ func (t replayText) compare() {
 		if run.Cost.Priced {
 			cost = fmt.Sprintf("$%.2f", run.Cost.USD)
 		}
-		t.row(widths, run.Policy, tokensText(run.Peak), fmt.Sprint(run.Cost.Summaries),
-			tokensText(int(run.Cost.Uncached)), tokensText(int(run.Cost.Written)), tokensText(int(run.Cost.Read)), tokensText(int(run.Cost.Output)),
-			cost, share(run.Kept.Words), share(run.Kept.Files), share(run.Kept.Todos))
+		t.row(widths, run.Policy, replay.Tokens(run.Peak), fmt.Sprint(run.Cost.Summaries),
+			replay.Tokens(int(run.Cost.Uncached)), replay.Tokens(int(run.Cost.Written)), replay.Tokens(int(run.Cost.Read)), replay.Tokens(int(run.Cost.Output)),
+			cost, run.Kept.Words.String(), run.Kept.Files.String(), run.Kept.Todos.String())
 	}
 	for i := range t.res.Runs {
 		run := &t.res.Runs[i]
@@ -222,17 +206,6 @@ func (t replayText) row(widths []int, cells ...string) {
 	t.out.line("%s", styled{plain, strings.TrimRight(b.String(), " ")})
 }
 
-// share writes a part of a whole: 7/9, with what is there shortened behind it.
-func share(s replay.Share) string {
-	switch {
-	case s.Of == 0:
-		return "–"
-	case s.Shortened > 0:
-		return fmt.Sprintf("%d/%d (%d)", s.Kept, s.Of, s.Shortened)
-	}
-	return fmt.Sprintf("%d/%d", s.Kept, s.Of)
-}
-
 // lost sums up what left the view.
 func (t replayText) lost(run *replay.PolicyRun) {
 	total, messages, kinds := 0, 0, map[string]int{}
@@ -246,17 +219,6 @@ func (t replayText) lost(run *replay.PolicyRun) {
 	if total == 0 {
 		return
 	}
-	var parts []string
-	for _, k := range sortedBySize(kinds) {
-		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(k, "_", " "), tokensText(kinds[k])))
-	}
 	t.out.line("")
-	t.out.line("Left the context with %s: %s tokens in %s (%s). All of it is in the log.", count(len(run.Compactions), "compaction"), tokensText(total), count(messages, "message"), strings.Join(parts, ", "))
-}
-
-// sortedBySize returns the keys of a count, the largest first.
-func sortedBySize(m map[string]int) []string {
-	keys := slices.Collect(maps.Keys(m))
-	slices.SortFunc(keys, func(x, y string) int { return cmp.Or(cmp.Compare(m[y], m[x]), cmp.Compare(x, y)) })
-	return keys
+	t.out.line("Left the context with %s: %s tokens in %s (%s). All of it is in the log.", count(len(run.Compactions), "compaction"), replay.Tokens(total), count(messages, "message"), replay.Sizes(kinds))
 }
