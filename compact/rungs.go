@@ -180,7 +180,7 @@ func (r fullRung) name() string {
 func (fullRung) final() bool { return false }
 
 func (r fullRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error) {
-	part, err := j.part()
+	part, err := j.part(!r.model)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +213,10 @@ type part struct {
 
 // part decides what the summary covers: what the user asked for; on models that
 // bind reasoning to what stands before it the head is kept and the rest is
-// summarized, which alone keeps the reasoning (C-8); else everything.
-func (j *job) part() (part, error) {
+// summarized, which alone keeps the reasoning (C-8); else everything, but for the
+// newest messages when the summary is the ledger's: facts do not replace what the
+// work in progress has just read, and no model is there to tell of it.
+func (j *job) part(tail bool) (part, error) {
 	n := len(j.View.Messages)
 	whole := part{variant: Whole, to: n}
 	switch {
@@ -242,8 +244,33 @@ func (j *job) part() (part, error) {
 		if i := j.head(); i > 0 {
 			return part{variant: From, from: i, to: n, keepTo: i, pivot: j.quote(i)}, nil
 		}
+	case tail && j.Cause != CauseManual:
+		if i := j.tail(); i > 0 && i < n {
+			return part{variant: UpTo, to: i, keepFrom: i, keepTo: n}, nil
+		}
 	}
 	return whole, nil
+}
+
+// tail returns where the newest messages begin that stay beside the ledger: as
+// many as session notes would leave (C-4), within a third of the room; of what
+// waits for an answer, as much as fits in two thirds. It is the number of messages
+// when there is no such place.
+func (j *job) tail() int {
+	room := j.Target - j.Fixed
+	most := min(j.limits.KeepMost, room/3)
+	n := len(j.View.Messages)
+	best, size, texts := n, 0, 0
+	for i := n - 1; i > 0 && (size < j.limits.KeepTokens || texts < j.limits.KeepTexts); i-- {
+		if size += j.sizeOf(i, i+1); size > most && (best < n || size > room*2/3) {
+			break
+		}
+		texts += hasText(&j.View.Messages[i])
+		if j.cutAt(i) == i {
+			best = i
+		}
+	}
+	return best
 }
 
 // head returns how many messages at the start may stay: whole rounds, a quarter of
