@@ -21,9 +21,10 @@ const UsualModel = "anthropic/claude-sonnet-4-6"
 
 // Names of policies that are no approximation of somebody else's.
 const (
-	Own   = "varve"       // the ladder with the ledger, no model
-	Model = "varve-model" // the ladder with a summary by a model where it would ask one
-	None  = "none"        // nothing ever leaves the context
+	Own    = "varve"        // the ladder with the ledger, no model
+	Model  = "varve-model"  // the ladder with a summary by a model where it would ask one
+	Server = "varve-server" // the ladder with server-side clearing before it, simulated
+	None   = "none"         // nothing ever leaves the context
 )
 
 // PolicyInfo describes a policy for help texts and reports.
@@ -135,6 +136,9 @@ func policies() []policy {
 			m.Ladder = compact.Ladder{Now: r.clock, Summarizer: m}
 			return m
 		}},
+		{name: Server, title: "Varve, old results cleared by the server (simulated)", ladder: func(r *runner) engine.Ladder {
+			return &cleared{Ladder: compact.Ladder{Now: r.clock}, r: r}
+		}},
 		{name: None, title: "no compaction", ladder: func(*runner) engine.Ladder { return idle{} }, model: func(m caps.Model) caps.Model {
 			m.Window, m.InputLimit = math.MaxInt32, 0
 			return m
@@ -147,6 +151,42 @@ type idle struct{}
 
 func (idle) Plan(context.Context, compact.Situation) (string, []*transcript.Entry, error) {
 	return "", nil, nil
+}
+
+// cleared is Varve's ladder where the server clears old results (L1): simulated,
+// with the figures that Varve asks the server for. What is cleared stays in the log
+// and in its text; the prefix that the server has cached is lost from there on, as
+// it is in life.
+type cleared struct {
+	compact.Ladder
+	r *runner
+}
+
+// Figures of server-side clearing (C-2; the interface's own defaults are a trigger
+// of 100,000 tokens and three results).
+const (
+	clearTrigger = 0.5 // of the window
+	clearLeast   = 0.1 // of the window, or it is not worth the cache
+	clearKeep    = 3   // newest results that stay
+)
+
+// Watch clears when the trigger is reached.
+func (c *cleared) Watch(ctx context.Context, s compact.Situation) (string, []*transcript.Entry, error) {
+	rung, plan, err := c.Ladder.Watch(ctx, s)
+	if err != nil || len(plan) > 0 || float64(s.Total) < clearTrigger*float64(s.Budget.Window) {
+		return rung, plan, err
+	}
+	p := plain{s, c.r}
+	ids, sizes := p.results(0)
+	if len(ids) <= clearKeep {
+		return "", nil, nil
+	}
+	ids, sizes = ids[:len(ids)-clearKeep], sizes[:len(sizes)-clearKeep]
+	if float64(sum(sizes)) < clearLeast*float64(s.Budget.Window) {
+		return "", nil, nil
+	}
+	_, plan, err = p.clear("", ids)
+	return "server", plan, err
 }
 
 // modelled is Varve's ladder with the offline summarizer in place of a model.

@@ -150,6 +150,7 @@ func stopwatch(r *recorder) error {
 	s.user("I need a tiny package internal/stopwatch: laps that are added up, the clock as a field, the running lap counts in the total, Stop twice does no harm. With a test. Keep to the style of the repository, and do not add a dependency.")
 	s.reply("", todos(todo{"Look at a small package for the style", "in_progress"}, todo{"Write internal/stopwatch", "pending"}, todo{"Write its test and run it with -race", "pending"}, todo{"Add the package to the tables that meta tests check", "pending"}))
 	s.readAll("For the style", s.files("internal/term", 4))
+	s.readAll("And one that is a little larger", s.files("internal/settings", 12))
 	s.reply("", write("internal/stopwatch/stopwatch.go", watchFirst), write("internal/stopwatch/stopwatch_test.go", watchTest))
 	s.reply("", bash("go test ./internal/stopwatch", "Run the new test"))
 	s.reply("Two faults in what I wrote: the running lap is not in the total, and a second Stop adds the time since the zero time. I decided to keep started zero while no lap runs, and to ask for that.",
@@ -169,7 +170,7 @@ func lunch(r *recorder) error {
 	s.user("Back from lunch. Before we go on: which packages start goroutines, and who waits for each of them? I want a list with file and line.")
 	s.reply("", grep(`\bgo func\(|\.Go\(func|wg\.Go\(`, "*.go"))
 	s.readAll("The writer has the most interesting one", []string{"transcript/writer.go", "transcript/writer_drain.go", "transcript/writer_disk.go", "transcript/writer_errors.go"})
-	s.readAll("And the others", append(s.files("llm", 6), s.files("internal/sources", 8)...))
+	s.readAll("And the others", append(s.files("llm", 6), s.files("session", 8)...))
 	s.reply("The writer's loop is waited for by Close; the worker pools of sources by the WaitGroup in each; the signal watcher by stop in the command; streams of a model by the iterator that reads them. A meta test holds the list, with the owner of each.")
 	return s.err
 }
@@ -207,7 +208,7 @@ func nextDay(r *recorder) error {
 		edit("AGENTS.md", "| ground | `vfs`, `secret`, `term` |", "| ground | `vfs`, `secret`, `term`, `stopwatch` |"),
 		edit("docs/architecture.md", "### `internal/secret`", "### `internal/stopwatch`\n\nLaps that are added up; the clock is a field.\n\n### `internal/secret`"))
 	s.reply("", bash("go test ./internal/meta 2>&1 | tail -15", "Run the meta tests"))
-	s.readAll("While that is so, what else speaks of the ground", append(s.files("internal/vfs", 8), s.files("internal/settings", 12)...))
+	s.readAll("While that is so, what else speaks of the ground", append(s.files("internal/vfs", 8), s.files("internal/sources", 12)...))
 	s.reply("", todos(todo{"Add the package to the tables that meta tests check", "completed"}, todo{"Mention stopwatch in CHANGELOG.md", "pending"}, todo{"Ask whether laps should have names", "pending"}))
 	s.reply("The tables are done. Open: a line in CHANGELOG.md, and whether laps should have names.")
 	return s.err
