@@ -36,11 +36,13 @@ func (h *history) init() {
 // reply looks at a reply, a whole message or its content.
 func (l *looker) reply(raw json.RawMessage) (*seen, error) {
 	s := &seen{role: "assistant"}
-	content := raw
-	if o, err := parseObject(raw); err == nil {
-		content = o.get("content")
+	content, valid := raw, json.Valid(raw)
+	if valid {
+		if o, err := splitObject(raw); err == nil {
+			content = o.get("content")
+		}
 	}
-	if !json.Valid(raw) || len(content) == 0 || content[0] != '[' && content[0] != '"' {
+	if !valid || len(content) == 0 || content[0] != '[' && content[0] != '"' {
 		return nil, errors.New("validate: the reply is neither an assistant message nor its content")
 	}
 	l.content(s, content, isUnicode(content))

@@ -95,7 +95,7 @@ func (s *seen) report(at, rule, format string, args ...any) {
 	s.found = append(s.found, Violation{rule, at, fmt.Sprintf(format, args...)})
 }
 
-// message looks at one message by itself.
+// message looks at one message by itself. What is in it is split without a second check.
 func (l *looker) message(raw json.RawMessage) *seen {
 	s := &seen{raw: raw}
 	o, err := parseObject(raw)
@@ -155,7 +155,7 @@ func (l *looker) content(s *seen, raw json.RawMessage, clean bool) {
 		return
 	case raw[0] == '[':
 		var err error
-		if list, err = parseArray(raw); err != nil {
+		if list, err = splitArray(raw); err != nil {
 			s.report(".content", RuleJSON, "%v", err)
 			return
 		}
@@ -168,7 +168,7 @@ func (l *looker) content(s *seen, raw json.RawMessage, clean bool) {
 		if !clean && !isUnicode(raw) {
 			s.report(at, RuleUnicode, "the block holds text that is not Unicode")
 		}
-		o, err := parseObject(raw)
+		o, err := splitObject(raw)
 		if err != nil {
 			s.report(at, RuleType, "not a content block: %v", err)
 		}
@@ -273,14 +273,14 @@ func matches(s string, limit int) bool {
 
 // nested looks at the blocks inside a result.
 func (l *looker) nested(s *seen, h *maphash.Hash, raw json.RawMessage, at string) {
-	list, err := parseArray(raw)
+	list, err := splitArray(raw)
 	if err != nil {
 		s.report(at, RuleJSON, "%v", err)
 		return
 	}
 	for i, raw := range list {
 		at := fmt.Sprintf("%s.%d", at, i)
-		o, err := parseObject(raw)
+		o, err := splitObject(raw)
 		typ, _ := o.str("type")
 		k := kindOf(typ)
 		s.emptyText = false

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,35 +26,99 @@ var (
 	errTwice    = errors.New("occurs twice")
 )
 
+// parseObject takes an object apart.
 func parseObject(raw []byte) (object, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	open, err := dec.Token()
-	if err != nil {
+	if err := check(raw); err != nil {
 		return nil, err
 	}
-	if open != json.Delim('{') {
+	return splitObject(raw)
+}
+
+// check says why raw is no JSON text.
+func check(raw []byte) error {
+	if json.Valid(raw) {
+		return nil
+	}
+	var v json.RawMessage
+	return json.Unmarshal(raw, &v)
+}
+
+// splitObject takes an object apart that is known to be valid JSON. A text is checked once and split level by level: checking at
+// each level costs several times as much.
+func splitObject(raw []byte) (object, error) {
+	i := skipSpace(raw, 0)
+	if raw[i] != '{' {
 		return nil, errNoObject
 	}
 	o := make(object, 0, 8)
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, errNoObject
-		}
-		m := member{name: name}
-		if err := dec.Decode(&m.raw); err != nil {
-			return nil, err
-		}
+	for i = skipSpace(raw, i+1); raw[i] != '}'; {
+		at := i
+		i = stringEnd(raw, i)
+		name, _ := text(raw[at:i])
+		i = skipSpace(raw, skipSpace(raw, i)+1) // the colon
+		at = i
+		i = valueEnd(raw, i)
+		m := member{name, raw[at:i:i]}
 		if o.get(m.name) != nil {
 			return nil, fmt.Errorf("the member %q %w", m.name, errTwice)
 		}
 		o = append(o, m)
+		if i = skipSpace(raw, i); raw[i] == ',' {
+			i = skipSpace(raw, i+1)
+		}
 	}
-	return o, end(dec)
+	return o, nil
+}
+
+// skipSpace returns the index of the first byte from i on that is no blank of JSON.
+func skipSpace(raw []byte, i int) int {
+	for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the index behind the string that begins at i.
+func stringEnd(raw []byte, i int) int {
+	for j := i + 1; ; j++ {
+		j += bytes.IndexByte(raw[j:], '"')
+		slashes := 0
+		for raw[j-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return j + 1
+		}
+	}
+}
+
+// valueEnd returns the index behind the value that begins at i.
+func valueEnd(raw []byte, i int) int {
+	depth := 0
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = stringEnd(raw, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of a number or a word, and of what holds it
+			}
+			depth--
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return i
 }
 
 // get returns the value called name, nil when there is none.
@@ -81,36 +144,30 @@ func text(raw json.RawMessage) (s string, ok bool) {
 // given reports whether the value is there and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// parseArray takes an array apart. Like parseObject it reads the text once; Unmarshal would read it twice.
+// parseArray takes an array apart.
 func parseArray(raw []byte) ([]json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	open, err := dec.Token()
-	if err != nil {
+	if err := check(raw); err != nil {
 		return nil, err
 	}
-	if open != json.Delim('[') {
+	return splitArray(raw)
+}
+
+// splitArray takes an array apart that is known to be valid JSON.
+func splitArray(raw []byte) ([]json.RawMessage, error) {
+	i := skipSpace(raw, 0)
+	if raw[i] != '[' {
 		return nil, errNoArray
 	}
 	var list []json.RawMessage
-	for dec.More() {
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, err
+	for i = skipSpace(raw, i+1); raw[i] != ']'; {
+		at := i
+		i = valueEnd(raw, i)
+		list = append(list, raw[at:i:i])
+		if i = skipSpace(raw, i); raw[i] == ',' {
+			i = skipSpace(raw, i+1)
 		}
-		list = append(list, v)
 	}
-	return list, end(dec)
-}
-
-// end reads the closing bracket, and nothing after it.
-func end(dec *json.Decoder) error {
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("something follows the value")
-	}
-	return nil
+	return list, nil
 }
 
 // blank reports whether the JSON string holds nothing visible, as Python's strip sees it, which the API uses.
