@@ -37,13 +37,17 @@ func (l *Ladder) Watch(_ context.Context, s Situation) (string, []*transcript.En
 // cold reports whether the last reply is older than the cache lives. A time that
 // is missing or in the future proves nothing.
 func (l *Ladder) cold(s Situation) bool {
-	for i := len(s.Chain.Entries) - 1; i >= 0; i-- {
-		e := s.Chain.Entries[i]
-		if e.Type != transcript.TypeAssistant || e.APIError {
+	for i := len(s.View.Messages) - 1; i >= 0; i-- {
+		m := &s.View.Messages[i]
+		if m.Role != message.RoleAssistant {
 			continue
 		}
-		t, ok := e.Time()
-		return ok && l.now().Sub(t) > s.Caps.Cache.Lifetime(false)
+		for k := len(m.Blocks) - 1; k >= 0; k-- {
+			if e := s.Log.ByUUID(m.Blocks[k].Entry); e != nil {
+				t, ok := e.Time()
+				return ok && l.now().Sub(t) > s.Caps.Cache.Lifetime(false)
+			}
+		}
 	}
 	return false
 }

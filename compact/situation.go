@@ -30,7 +30,6 @@ const (
 // Situation is what a plan is made from.
 type Situation struct {
 	View   *view.View
-	Chain  *transcript.Chain // that the view was computed from
 	Log    *transcript.Log
 	Stamp  transcript.Stamp
 	Caps   caps.Model
@@ -42,6 +41,8 @@ type Situation struct {
 	Target int        // tokens at or below which the plan has to bring the request
 	Ask    Ask        // what the user asked for; zero otherwise
 
+	// Chain returns the entries that the view was computed from.
+	Chain  func() *transcript.Chain
 	Weigh  func(estimate int) int  // an estimate in tokens of the model
 	Size   func(message.Block) int // estimate of one block
 	Offset func(uuid string) int64 // where an entry's line begins in the file; 0 when not known

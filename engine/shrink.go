@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"varve.dev/compact"
 	"varve.dev/internal/results"
@@ -86,10 +87,14 @@ func (e *Engine) watch(ctx context.Context) error {
 
 func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) compact.Situation {
 	off, _ := e.store.(interface{ Offset(uuid string) int64 })
-	chain := &transcript.Chain{}
-	if tip := e.log.ByUUID(e.view.Leaf); tip != nil {
-		chain = e.log.Chain(tip)
-	}
+	// Most situations are looked at before a request and lead to nothing: the walk
+	// over the log waits until somebody asks.
+	chain := sync.OnceValue(func() *transcript.Chain {
+		if tip := e.log.ByUUID(e.view.Leaf); tip != nil {
+			return e.log.Chain(tip)
+		}
+		return &transcript.Chain{}
+	})
 	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
 		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
 		Offset: func(uuid string) int64 {
@@ -98,7 +103,7 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 			}
 			return 0
 		},
-		Try: func(entries []*transcript.Entry) compact.Trial { return e.try(chain, fixed, entries) }}
+		Try: func(entries []*transcript.Entry) compact.Trial { return e.try(chain(), fixed, entries) }}
 }
 
 // try computes what a plan would lead to.
