@@ -9,9 +9,9 @@ func Scan() func(data []byte) int {
 	r, no := &lineReader{}, 0
 	return func(data []byte) int {
 		r.entries = r.entries[:0]
-		_ = eachLineOf(context.Background(), data, 0, func(line []byte, off int64, ended bool) {
+		_ = eachLineOf(context.Background(), data, 0, func(line []byte, off int64, how lineKind) {
 			no++
-			r.line(line, off, no, ended)
+			r.line(line, off, no, how)
 		})
 		return len(r.entries)
 	}

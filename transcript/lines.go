@@ -46,14 +46,39 @@ func (r *lineReader) next() *Entry {
 
 func (r *lineReader) fault(f Fault) { r.faults = append(r.faults, f) }
 
-// eachLine calls fn for every line of src[from:size], without its newline;
-// ended is false for a last line that has none. The bytes are valid until fn
-// returns, unless data is given (the whole range in memory).
-func eachLine(ctx context.Context, src io.ReaderAt, from, size int64, fn func(line []byte, off int64, ended bool)) error {
+// lineKind says what is known of a line before it is read.
+type lineKind uint8
+
+const (
+	ended    lineKind = 1 << iota // a newline stands behind it; the last one of a file may have none
+	hasZeros                      // it may hold zero bytes
+)
+
+// nextLine returns the position of the first newline in b at or behind i, -1 when
+// there is none, and what is known of the line that ends there and begins at i.
+func nextLine(b []byte, i int) (end int, how lineKind) {
+	k := newlineOrZero(b, i)
+	switch {
+	case k < 0:
+		return -1, 0
+	case b[k] == '\n':
+		return k, ended
+	}
+	n := bytes.IndexByte(b[k:], '\n')
+	if n < 0 {
+		return -1, hasZeros
+	}
+	return k + n, ended | hasZeros
+}
+
+// eachLine calls fn for every line of src[from:size], without its newline. The
+// bytes are valid until fn returns.
+func eachLine(ctx context.Context, src io.ReaderAt, from, size int64, fn func(line []byte, off int64, how lineKind)) error {
 	buf := make([]byte, chunkSize)
-	have := 0     // bytes of buf in use
-	base := from  // file position of buf[0]
-	searched := 0 // bytes of buf known to hold no newline
+	have := 0          // bytes of buf in use
+	base := from       // file position of buf[0]
+	searched := 0      // bytes of buf known to hold no newline
+	var known lineKind // of the line that these begin
 	for base+int64(have) < size {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -77,14 +102,14 @@ func eachLine(ctx context.Context, src io.ReaderAt, from, size int64, fn func(li
 		}
 		start := 0
 		for {
-			k := bytes.IndexByte(buf[searched:have], '\n')
-			if k < 0 {
+			end, how := nextLine(buf[:have], searched)
+			known |= how
+			if end < 0 {
 				break
 			}
-			end := searched + k
-			fn(buf[start:end], base+int64(start), true)
+			fn(buf[start:end], base+int64(start), known)
 			start = end + 1
-			searched = start
+			searched, known = start, 0
 		}
 		copy(buf, buf[start:have])
 		have -= start
@@ -92,32 +117,33 @@ func eachLine(ctx context.Context, src io.ReaderAt, from, size int64, fn func(li
 		searched = have
 	}
 	if have > 0 {
-		fn(buf[:have], base, false)
+		fn(buf[:have], base, known)
 	}
 	return nil
 }
 
 // eachLineOf is eachLine over bytes in memory; lines stay valid.
-func eachLineOf(ctx context.Context, data []byte, base int64, fn func(line []byte, off int64, ended bool)) error {
+func eachLineOf(ctx context.Context, data []byte, base int64, fn func(line []byte, off int64, how lineKind)) error {
 	for pos, n := 0, 0; pos < len(data); n++ {
 		if n&1023 == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
-		k := bytes.IndexByte(data[pos:], '\n')
-		if k < 0 {
-			fn(data[pos:], base+int64(pos), false)
+		end, how := nextLine(data, pos)
+		if end < 0 {
+			fn(data[pos:], base+int64(pos), how)
 			return nil
 		}
-		fn(data[pos:pos+k:pos+k], base+int64(pos), true)
-		pos += k + 1
+		fn(data[pos:end:end], base+int64(pos), how)
+		pos = end + 1
 	}
 	return nil
 }
 
 // line takes one line. no is its number, 0 when unknown.
-func (r *lineReader) line(b []byte, off int64, no int, ended bool) {
+func (r *lineReader) line(b []byte, off int64, no int, how lineKind) {
+	ended := how&ended != 0
 	if len(b) > math.MaxInt32 {
 		r.fault(Fault{Line: no, Offset: off, Kind: FaultTooLong, Detail: fmt.Sprintf("%d bytes; skipped", len(b))})
 		return
@@ -133,7 +159,7 @@ func (r *lineReader) line(b []byte, off int64, no int, ended bool) {
 		r.crlf++
 		b = b[:len(b)-1]
 	}
-	if bytes.IndexByte(b, 0) >= 0 {
+	if how&hasZeros != 0 && bytes.IndexByte(b, 0) >= 0 {
 		r.zeros(b, off, no, ended)
 		return
 	}

@@ -144,8 +144,8 @@ func (r *liteReader) parse(data []byte, from, size int64) (entries []*Entry, fir
 		return nil, from + int64(start), from + int64(start)
 	}
 	lr := &lineReader{}
-	_ = eachLineOf(context.Background(), data[start:stop], from+int64(start), func(line []byte, off int64, ended bool) {
-		lr.line(line, off, 0, ended)
+	_ = eachLineOf(context.Background(), data[start:stop], from+int64(start), func(line []byte, off int64, how lineKind) {
+		lr.line(line, off, 0, how)
 	})
 	r.faults = append(r.faults, lr.faults...)
 	return lr.entries, from + int64(start), from + int64(stop)

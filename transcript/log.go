@@ -112,10 +112,10 @@ func Read(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*L
 			return nil, fmt.Errorf("transcript: read at byte %d: %w", n, err)
 		}
 		r, no := &lineReader{}, 0
-		if err := eachLineOf(ctx, data[:n], 0, func(line []byte, off int64, ended bool) {
+		if err := eachLineOf(ctx, data[:n], 0, func(line []byte, off int64, how lineKind) {
 			no++
-			r.line(line, off, no, ended)
-			l.Torn = !ended
+			r.line(line, off, no, how)
+			l.Torn = how&ended == 0
 		}); err != nil {
 			return nil, err
 		}

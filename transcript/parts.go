@@ -41,10 +41,10 @@ func readParts(ctx context.Context, src io.ReaderAt, size int64, n int) (r *line
 	for _, p := range parts {
 		p.src = src
 		wg.Go(func() {
-			p.err = eachLine(ctx, src, p.from, p.to, func(line []byte, off int64, ended bool) {
+			p.err = eachLine(ctx, src, p.from, p.to, func(line []byte, off int64, how lineKind) {
 				p.lines++
-				p.line(line, off, p.lines, ended)
-				p.torn = !ended
+				p.line(line, off, p.lines, how)
+				p.torn = how&ended == 0
 			})
 		})
 	}

@@ -31,6 +31,22 @@ func (s *span) shift(by int) {
 	}
 }
 
+// carefulNewline returns the position of the first newline or zero byte in b at or
+// behind i, -1 when there is neither.
+func carefulNewline(b []byte, i int) int {
+	k := bytes.IndexByte(b[i:], '\n')
+	if k < 0 {
+		k = len(b) - i
+	}
+	if z := bytes.IndexByte(b[i:i+k], 0); z >= 0 {
+		return i + z
+	}
+	if i+k == len(b) {
+		return -1
+	}
+	return i + k
+}
+
 // skipSpace returns the first position at or after i that is not JSON white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
@@ -44,6 +60,7 @@ const (
 	eachByte = 0x0101010101010101
 	highBits = 0x80 * eachByte
 	quotes   = '"' * eachByte
+	slashes  = '\\' * eachByte
 )
 
 // nearWords is how many words of eight bytes nextQuote looks at itself before it
@@ -69,7 +86,33 @@ func nextQuote(b []byte, j int) int {
 
 // skipString returns the position behind the string whose opening quote is at i.
 func skipString(b []byte, i int) (int, error) {
-	for j := i + 1; ; {
+	j := i + 1
+	// Names and short values end in the first words.
+	for end := min(j+8*nearWords, len(b)) - 8; j <= end; j += 8 {
+		x := binary.LittleEndian.Uint64(b[j:]) ^ quotes
+		if hit := (x - eachByte) &^ x & highBits; hit != 0 { // the lowest bit set is exact
+			p := j + bits.TrailingZeros64(hit)>>3
+			if b[p-1] != '\\' || !escaped(b, i, p) {
+				return p + 1, nil
+			}
+			j = p + 1
+			break
+		}
+	}
+	for b[j-1] == '\\' {
+		j-- // where nothing before escapes anything behind
+	}
+	p, next := vectorQuote(b, j)
+	if p >= 0 {
+		return p + 1, nil
+	}
+	return stringEnd(b, i, next)
+}
+
+// stringEnd returns the position behind the string that began at i or before it,
+// looking for its closing quote from j on.
+func stringEnd(b []byte, i, j int) (int, error) {
+	for {
 		p := nextQuote(b, j)
 		if p < 0 {
 			return len(b), errTorn
@@ -114,7 +157,15 @@ func skipValue(b []byte, i int) (int, error) {
 var nesting = [256]int8{'{': 1, '[': 1, '}': -1, ']': -1, 0: 1}
 
 func skipContainer(b []byte, i int) (int, error) {
-	depth := 0
+	if end, ok := vectorContainer(b, i); ok {
+		return end, nil
+	}
+	return nested(b, i, 0)
+}
+
+// nested returns the position behind the bracket that ends what depth brackets
+// before i have opened.
+func nested(b []byte, i, depth int) (int, error) {
 	for i < len(b) {
 		c := b[i]
 		if c == '"' {
@@ -255,6 +306,16 @@ func (m *members) next() bool {
 func (m *members) name(i int) bool {
 	b := m.b
 	e := i + 1
+	for e+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[e:])
+		x, y := w^quotes, w^slashes
+		hit := ((x-eachByte)&^x | (y-eachByte)&^y) & highBits // the lowest bit set is exact
+		if hit != 0 {
+			e += bits.TrailingZeros64(hit) >> 3
+			break
+		}
+		e += 8
+	}
 	for e < len(b) && b[e] != '"' && b[e] != '\\' {
 		e++
 	}

@@ -69,10 +69,10 @@ func (t *tailReader) segment(ctx context.Context, from, to int64) (int64, error)
 		}
 	}
 	r := &lineReader{scan: t.scan}
-	each := func(line []byte, off int64, ended bool) {
-		r.line(line, off, 0, ended)
+	each := func(line []byte, off int64, how lineKind) {
+		r.line(line, off, 0, how)
 		if to == t.size {
-			t.torn = !ended
+			t.torn = how&ended == 0
 		}
 	}
 	if t.opt.inMemory(t.size - start) {
