@@ -18,8 +18,11 @@ const (
 	liteLineMax  = 4 << 20   // how far to go for the end of one long line or the first prompt
 	backScanFull = 8 << 20   // how far back to look for a title when the tail has no metadata block
 	backScanNear = 256 << 10 // and when it has one, without a title of the user's
-	promptMax    = 1000      // bytes of a prompt that are kept
-	forkLook     = 4         // entries that are asked for the original of a fork, which begins with copies
+	backScanStep = 256 << 10 // bytes of it that are looked at at a time,
+	backScanMore = 16 << 10  // and behind them, for a line that begins in them
+	liteLong     = backScanStep + backScanMore + 1
+	promptMax    = 1000 // bytes of a prompt that are kept
+	forkLook     = 4    // entries that are asked for the original of a fork, which begins with copies
 )
 
 // Lite is what a list of sessions shows of one. It is read from both ends of the
@@ -88,26 +91,16 @@ type liteReader struct {
 	ai      string
 	sum     string
 	uuids   map[string]bool
-	leafOf  map[string]string   // summary text by leaf
-	block   bool                // the tail holds a block of re-appended metadata
-	windows []*[liteWindow]byte // to be given back
-	count   int                 // messages in the windows
-	seen    int64               // bytes in the windows
-	cmd     string              // the first slash command, shown where no prompt is
+	leafOf  map[string]string // summary text by leaf
+	block   bool              // the tail holds a block of re-appended metadata
+	windows []*liteBuffer     // to be given back
+	count   int               // messages in the windows
+	seen    int64             // bytes in the windows
+	cmd     string            // the first slash command, shown where no prompt is
 }
 
 func (r *liteReader) read(from, to int64) ([]byte, error) {
-	var buf []byte
-	if to-from <= liteWindow {
-		window, _ := liteBuffers.Get().(*[liteWindow]byte) // nil when there is none to use again
-		if window == nil {
-			window = new([liteWindow]byte)
-		}
-		r.windows = append(r.windows, window)
-		buf = window[:to-from]
-	} else {
-		buf = make([]byte, to-from)
-	}
+	buf := r.buffer(int(to - from))
 	n, err := r.src.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("transcript: read at byte %d: %w", from, err)
@@ -115,13 +108,45 @@ func (r *liteReader) read(from, to int64) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// liteBuffers keeps windows for the next log: a list reads thousands. Nothing that
+// liteBuffer is memory for one window and the entries found in it.
+type liteBuffer struct {
+	window  [liteWindow]byte
+	long    []byte // for windows that are longer; nil while there was none
+	entries [liteEntries]Entry
+	used    bool // entries are taken
+}
+
+// liteEntries is how many entries of a window are read into memory that is used
+// again: as many as most windows hold.
+const liteEntries = 48
+
+// liteBuffers keeps them for the next log: a list reads thousands. Nothing that
 // ReadLite returns shares memory with them.
-var liteBuffers sync.Pool
+var liteBuffers = sync.Pool{New: func() any { return new(liteBuffer) }}
+
+// buffer returns memory for n bytes, which is good until release.
+func (r *liteReader) buffer(n int) []byte {
+	if n > liteLong {
+		return make([]byte, n)
+	}
+	b := liteBuffers.Get().(*liteBuffer)
+	r.windows = append(r.windows, b)
+	if n <= liteWindow {
+		return b.window[:n]
+	}
+	if b.long == nil {
+		b.long = make([]byte, liteLong)
+	}
+	return b.long[:n]
+}
 
 func (r *liteReader) release() {
-	for _, w := range r.windows {
-		liteBuffers.Put(w)
+	for _, b := range r.windows {
+		if b.used {
+			clear(b.entries[:])
+			b.used = false
+		}
+		liteBuffers.Put(b)
 	}
 }
 
@@ -144,6 +169,10 @@ func (r *liteReader) parse(data []byte, from, size int64) (entries []*Entry, fir
 		return nil, from + int64(start), from + int64(start)
 	}
 	lr := &lineReader{}
+	if n := len(r.windows); n > 0 && !r.windows[n-1].used {
+		r.windows[n-1].used = true
+		lr.slab = r.windows[n-1].entries[:]
+	}
 	_ = eachLineOf(context.Background(), data[start:stop], from+int64(start), func(line []byte, off int64, how lineKind) {
 		lr.line(line, off, 0, how)
 	})
@@ -431,12 +460,12 @@ func (r *liteReader) backScan(headTo, tailFrom int64) error {
 		limit = backScanNear
 	}
 	lowest := max(tailFrom-limit, headTo)
-	const step = 256 << 10
+	const step = backScanStep
 	for to := tailFrom; to > lowest && !r.got[TypeCustomTitle]; to -= step {
 		from := max(to-step, lowest)
 		// A line that begins in this step may end in the next: read on to its end,
 		// metadata lines are short.
-		data, err := r.read(max(from-1, 0), min(to+16<<10, tailFrom))
+		data, err := r.read(max(from-1, 0), min(to+backScanMore, tailFrom))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import "math/bits"
 // nest is where a container is in the middle of. Its layout is known to the
 // assembly.
 type nest struct {
+	//lint:ignore U1000 the assembly keeps it between blocks
 	escaped uint64 // 1: the next byte is escaped by a backslash
 	inside  uint64 // all ones: the next byte is inside a string
 	depth   int64  // open brackets

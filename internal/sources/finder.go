@@ -145,31 +145,22 @@ func (f *Finder) readFolder(ctx context.Context, dir folder) (out []*file, skipp
 	}
 	got := make([]*file, len(entries))
 	errs := make([]error, len(entries))
-	one := func(i int) {
-		e := entries[i]
-		if !isLog(e.Name()) {
-			return
-		}
-		path := filepath.Join(dir.path, e.Name())
-		if e.Type()&fs.ModeSymlink != 0 {
-			got[i], errs[i] = f.linked(dir, path)
-			return
-		}
-		if !e.Type().IsRegular() {
+	plain := make([]int, 0, len(entries)) // entries that the directory calls regular files
+	for i, e := range entries {
+		switch {
+		case !isLog(e.Name()):
+		case e.Type()&fs.ModeSymlink != 0:
+			got[i], errs[i] = f.linked(dir, filepath.Join(dir.path, e.Name()))
+		case e.Type().IsRegular():
+			plain = append(plain, i)
+		default:
 			errs[i] = errNotFile
-			return
 		}
-		st, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return // removed while we looked
-		}
-		if err != nil {
-			errs[i] = reason(err)
-			return
-		}
-		got[i], errs[i] = regular(dir.home, path, st)
 	}
-	if err := f.each(ctx, len(entries), one); err != nil {
+	err = f.each(ctx, (len(plain)+describeAtOnce-1)/describeAtOnce, func(k int) {
+		f.describe(dir, entries, plain[k*describeAtOnce:min((k+1)*describeAtOnce, len(plain))], got, errs)
+	})
+	if err != nil {
 		return nil, nil // the caller's own wait reports it
 	}
 	for i := range entries {
@@ -181,6 +172,39 @@ func (f *Finder) readFolder(ctx context.Context, dir folder) (out []*file, skipp
 		}
 	}
 	return out, skipped
+}
+
+// describeAtOnce is how many files of a folder one worker describes at a time:
+// enough that opening the folder for it does not count.
+const describeAtOnce = 256
+
+// describe fills in what is known of the entries whose numbers are given.
+func (f *Finder) describe(dir folder, entries []fs.DirEntry, which []int, got []*file, errs []error) {
+	names := make([]string, len(which))
+	for k, i := range which {
+		names[k] = entries[i].Name()
+	}
+	infos, err := vfs.Describe(f.FS, dir.path, names)
+	if err != nil {
+		for _, i := range which {
+			errs[i] = reason(err)
+		}
+		return
+	}
+	files := make([]file, len(which))
+	for k, i := range which {
+		st := infos[k]
+		switch {
+		case errors.Is(st.Err, fs.ErrNotExist): // removed while we looked
+		case st.Err != nil:
+			errs[i] = reason(st.Err)
+		case st.Mode != 0:
+			errs[i] = errNotFile
+		default:
+			files[k] = file{home: dir.home, path: dir.path + string(filepath.Separator) + names[k], size: st.Size, mtime: st.ModTime, inode: st.Inode}
+			got[i] = &files[k]
+		}
+	}
 }
 
 func (f *Finder) isDir(path string) bool {
