@@ -166,7 +166,7 @@ func (j *job) entriesOf(from, to int) []string {
 
 // sizeOf returns the estimated tokens of messages [from, to) of the view.
 func (j *job) sizeOf(from, to int) int {
-	n := 0
+	n := max(to-from, 0) * j.Each
 	for i := from; i < to; i++ {
 		for k := range j.View.Messages[i].Blocks {
 			n += j.Size(j.View.Messages[i].Blocks[k].Block)

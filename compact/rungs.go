@@ -197,9 +197,9 @@ func (r fullRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 			j.ladder.fail()
 			return nil, err
 		}
-		text = j.facts.Complete(reply, room/2, tokens.Text)
+		text = j.facts.Complete(reply, room/2, j.text)
 	} else {
-		text = j.facts.Render(min(room*3/4, j.limits.Output), tokens.Text)
+		text = j.facts.Render(min(room*3/4, j.limits.Output), j.text)
 	}
 	n := j.ladder.Notice
 	n.Verbatim, n.Automatic = part.keepTo > part.keepFrom, j.Cause != CauseManual
@@ -339,11 +339,11 @@ func (dropRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 	room := max(j.Target-j.Fixed, 0)
 	var best []*transcript.Entry
 	for _, share := range []int{2, 4, 8, 16} { // of the room, for the ledger
-		text := j.facts.Render(max(room/share, 300), tokens.Text)
+		text := j.facts.Render(max(room/share, 300), j.text)
 		n := j.ladder.Notice
 		n.Verbatim, n.Automatic = true, j.Cause != CauseManual
 		wrapped := n.Wrap("Summary:\n" + text)
-		left := room - j.Weigh(tokens.Text(wrapped)) - 50
+		left := room - j.text(wrapped) - 50
 		keep := len(rounds)
 		for size := 0; keep > 1; keep-- {
 			r := rounds[keep-1]
@@ -368,6 +368,9 @@ func (dropRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 	}
 	return best, nil
 }
+
+// text returns the tokens of a text, by the measure of the window.
+func (j *job) text(s string) int { return j.Weigh(tokens.Text(s)) }
 
 // hash names the view that a compaction covers.
 func (j *job) hash() string {

@@ -45,6 +45,7 @@ type Situation struct {
 	Chain  func() *transcript.Chain
 	Weigh  func(estimate int) int  // an estimate in tokens of the model
 	Size   func(message.Block) int // estimate of one block
+	Each   int                     // estimate of what a message costs beside its blocks
 	Offset func(uuid string) int64 // where an entry's line begins in the file; 0 when not known
 	// Try computes what a plan would lead to. Nothing is written.
 	Try func(entries []*transcript.Entry) Trial

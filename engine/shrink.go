@@ -96,7 +96,7 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 		return &transcript.Chain{}
 	})
 	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
-		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block,
+		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block, Each: e.cfg.Estimator.Message(message.Message{}),
 		Offset: func(uuid string) int64 {
 			if off != nil {
 				return off.Offset(uuid)
@@ -110,13 +110,12 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.Entry) compact.Trial {
 	facts := e.facts.With(entries...)
 	v := view.Of(view.Input{Chain: e.log.Preview(chain, entries...), Facts: facts, Render: e.view.Render})
+	plain := v.Plain()
 	size := 0
-	for i := range v.Messages {
-		for j := range v.Messages[i].Blocks {
-			size += e.cfg.Estimator.Block(v.Messages[i].Blocks[j].Block)
-		}
+	for i := range plain {
+		size += e.cfg.Estimator.Message(plain[i]) // as the meter counts
 	}
-	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(v.Plain())}
+	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(plain)}
 }
 
 // Compact shrinks the conversation because the user asked for it. The error is
