@@ -254,8 +254,8 @@ func (w *Writer) Path() string { return w.path }
 
 // Append puts entries into the queue; it does not wait for the disk. Entries
 // given together go out in one write, so that a crash leaves all or, cut at its
-// end, the first of them. Until the first user or assistant entry they wait in
-// memory (T-2). The error says that nothing was taken: [ErrClosed],
+// end, the first of them. Until the first user or assistant entry, or undo, they
+// wait in memory (T-2). The error says that nothing was taken: [ErrClosed],
 // [ErrReadOnly], [ErrUserTitle] or [ErrRecord].
 func (w *Writer) Append(entries ...*Entry) error {
 	return w.add(true, entries)
@@ -303,7 +303,7 @@ func (w *Writer) addLocked(starts bool, entries []*Entry) (warn, err error) {
 			return nil, err
 		}
 		w.pending = append(w.pending, q)
-		message = message || e.Type == TypeUser || e.Type == TypeAssistant
+		message = message || startsLog(e)
 		boundary = boundary || e.IsBoundary()
 	}
 	for _, q := range w.pending[mark:] {
@@ -330,6 +330,12 @@ func (w *Writer) addLocked(starts bool, entries []*Entry) (warn, err error) {
 		warn = w.giveUp(fmt.Errorf("more than %d bytes wait for the disk", w.opt.MaxQueue))
 	}
 	return warn, nil
+}
+
+// startsLog reports whether an entry is one that somebody waits for: a message, or
+// an undo, which is asked for by itself and names an entry of the log.
+func startsLog(e *Entry) bool {
+	return e.Type == TypeUser || e.Type == TypeAssistant || e.Type == TypeSystem && e.Subtype == SubUndo
 }
 
 // loaded replaces entries whose bytes are still in another log by loaded copies,

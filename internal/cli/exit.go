@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"varve.dev/internal/sources"
+	"varve.dev/transcript/lease"
 )
 
 // Exit codes of the command. Scripts may rely on them.
@@ -13,6 +14,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1   // the command could not do what was asked, or check found damage
 	exitUsage  = 2   // wrong flags, or a session of another project
+	exitBusy   = 5   // another process writes the session
 	exitInt    = 130 // SIGINT
 	exitTerm   = 143 // SIGTERM
 )
@@ -49,6 +51,8 @@ func ExitCode(err error) int {
 		return exitInt
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.Is(err, lease.ErrBusy):
+		return exitBusy
 	default:
 		return exitFailed
 	}
