@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"varve.dev/internal/sources"
+	"varve.dev/llm"
 	"varve.dev/transcript/lease"
 )
 
@@ -14,6 +15,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1   // the command could not do what was asked, or check found damage
 	exitUsage  = 2   // wrong flags, or a session of another project
+	exitModel  = 4   // the provider was not reached, or refused
 	exitBusy   = 5   // another process writes the session
 	exitInt    = 130 // SIGINT
 	exitTerm   = 143 // SIGTERM
@@ -38,8 +40,9 @@ func (e *interruptedError) Error() string { return e.sig.String() }
 // ExitCode is the one place where an error becomes an exit code.
 func ExitCode(err error) int {
 	var (
-		usage *usageError
-		sig   *interruptedError
+		usage   *usageError
+		sig     *interruptedError
+		refused *llm.Error
 	)
 	switch {
 	case err == nil:
@@ -51,6 +54,8 @@ func ExitCode(err error) int {
 		return exitInt
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &refused):
+		return exitModel
 	case errors.Is(err, lease.ErrBusy):
 		return exitBusy
 	default:

@@ -59,6 +59,7 @@ type grammar struct {
 	Replay   replayCmd   `cmd:"" help:"Drive a recorded session through the engine: context, rungs, cost, what is kept."`
 	Context  contextCmd  `cmd:"" help:"What fills the window of a session, as a picture."`
 	Compact  compactCmd  `cmd:"" help:"Shorten the context of a session by facts from its log; --undo takes it back."`
+	Models   modelsCmd   `cmd:"" help:"What models can bear: windows, limits, prices."`
 }
 
 // app is what a running command has at hand.
@@ -127,7 +128,7 @@ func (a *app) run(ctx context.Context) error {
 
 const description = `A session engine for coding agents: what happened is kept in a log, what a model sees is a view of it.
 
-Exit codes: 0 done, 1 failed or damage found, 2 wrong use, 5 another process writes the session, 130 and 143 ended by a signal.`
+Exit codes: 0 done, 1 failed or damage found, 2 wrong use, 4 the provider was not reached or refused, 5 another process writes the session, 130 and 143 ended by a signal.`
 
 // signalWatch ends a context at the first signal that asks the process to end.
 type signalWatch struct {

@@ -14,8 +14,9 @@ import (
 
 // process is a command that runs inside the test.
 type process struct {
-	dir string // working directory and home
-	env map[string]string
+	dir   string // working directory and home
+	env   map[string]string
+	cache string // folder for caches; "" for none
 }
 
 func (p process) run(t testing.TB, args ...string) (stdout, stderr string, code int) {
@@ -29,7 +30,7 @@ func (p process) run(t testing.TB, args ...string) (stdout, stderr string, code 
 	}
 	out, errs := open("stdout"), open("stderr")
 	code = Main(Env{Args: args, Stdout: out, Stderr: errs, Getenv: func(k string) string { return p.env[k] },
-		Getwd: func() (string, error) { return p.dir, nil }, UserHome: p.dir, Now: time.Now})
+		Getwd: func() (string, error) { return p.dir, nil }, UserHome: p.dir, CacheDir: p.cache, Now: time.Now})
 	read := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err = errors.Join(err, f.Close()); err != nil {
