@@ -59,6 +59,7 @@ type grammar struct {
 	Replay   replayCmd   `cmd:"" help:"Drive a recorded session through the engine: context, rungs, cost, what is kept."`
 	Context  contextCmd  `cmd:"" help:"What fills the window of a session, as a picture."`
 	Compact  compactCmd  `cmd:"" help:"Shorten the context of a session by facts from its log; --undo takes it back."`
+	Recall   recallCmd   `cmd:"" help:"Find in the whole log what left the context of a session."`
 	Models   modelsCmd   `cmd:"" help:"What models can bear: windows, limits, prices."`
 }
 

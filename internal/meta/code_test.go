@@ -13,6 +13,7 @@ var goroutines = map[string]string{
 	"transcript/parts.go":             "the call waits on a WaitGroup before it returns",
 	"transcript/writer_registry.go":   "Writer.Close waits until no writer drains any more",
 	"internal/cli/main.go":            "signalWatch.stop waits for the goroutine that waits for signals",
+	"internal/recall/recall.go":       "scan waits for the goroutines that search a part each",
 	"transcript/writer.go":            "Writer.Close stops the drain timer and waits for a drain that has begun",
 	"llm/anthropic/stream.go":         "stream defers the timer's Stop; its function only cancels the stream's own context",
 	"modelsim/server.go":              "Server.Close waits for the serving goroutine; what Close wakes only cancels a context",

@@ -1,0 +1,371 @@
+package recall
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"varve.dev/message"
+	"varve.dev/transcript"
+)
+
+// Hit is one block of an entry that answers a query.
+type Hit struct {
+	Entry    string    `json:"entry"` // uuid
+	Line     int       `json:"line"`
+	Time     time.Time `json:"time,omitzero"`
+	Kind     string    `json:"kind"` // user, summary, assistant, reasoning, call, result, attachment
+	Tool     string    `json:"tool,omitempty"`
+	Call     string    `json:"call,omitempty"` // tool-use id
+	State    State     `json:"state"`
+	Boundary string    `json:"boundary,omitempty"` // uuid of the compaction that took it out
+	At       int       `json:"boundaryLine,omitempty"`
+	Score    float64   `json:"score"`
+	Snippet  string    `json:"snippet"`
+	Marks    [][2]int  `json:"marks,omitempty"` // ranges of bytes of the snippet that match
+	Text     string    `json:"text,omitempty"`  // all of it, for [Call] and [Path]
+}
+
+// Result is what a query found.
+type Result struct {
+	Terms   []string `json:"terms,omitempty"` // what was looked for
+	Hits    []Hit    `json:"hits"`            // best first; for a path in the order of the log
+	Matched int      `json:"matched"`         // entries that hold any term
+}
+
+// Kinds of hits, and what a match in one counts: what people said is what is asked
+// for most, bulk output least.
+const (
+	KindUser       = "user"
+	KindSummary    = "summary"
+	KindAssistant  = "assistant"
+	KindReasoning  = "reasoning"
+	KindCall       = "call"
+	KindResult     = "result"
+	KindAttachment = "attachment"
+)
+
+var weights = map[string]float64{KindUser: 3, KindAssistant: 2, KindCall: 1.6, KindResult: 1, KindReasoning: 1, KindSummary: 0.8, KindAttachment: 0.7}
+
+const (
+	usualLimit  = 10
+	maxDecoded  = 400 // entries that are read in full to rank them
+	phraseBonus = 2.0 // what the query word for word is worth beside its terms
+)
+
+// candidate is an entry whose bytes hold terms.
+type candidate struct {
+	entry *transcript.Entry
+	terms uint32 // one bit for each
+	score float64
+}
+
+// Search finds entries by words. limit is how many hits are returned at most; 0
+// means ten. The error is that of the context or of reading the log.
+func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*Result, error) {
+	if limit <= 0 {
+		limit = usualLimit
+	}
+	ts := terms(query)
+	res := &Result{Terms: ts, Hits: []Hit{}}
+	if len(ts) == 0 {
+		return res, nil
+	}
+	found, err := scan(ctx, l.Entries, ts)
+	if err != nil {
+		return nil, err
+	}
+	res.Matched = len(found)
+	idf := rarity(found, ts, len(l.Entries))
+	for i := range found {
+		for k := range ts {
+			if found[i].terms>>k&1 != 0 {
+				found[i].score += idf[k]
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	if len(found) > maxDecoded {
+		found = found[:maxDecoded]
+	}
+	at := placesOf(l)
+	phrase := strings.ToLower(strings.Join(strings.Fields(query), " "))
+	for _, c := range found {
+		for _, b := range blocksOf(c.entry) {
+			if h, ok := rank(b, ts, idf, phrase); ok {
+				h.place(at, c.entry)
+				res.Hits = append(res.Hits, h)
+			}
+		}
+	}
+	slices.SortStableFunc(res.Hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Line, a.Line)) })
+	res.Hits = res.Hits[:min(len(res.Hits), limit)]
+	return res, nil
+}
+
+// scan looks for terms in the bytes of entries, on every processor.
+func scan(ctx context.Context, entries []*transcript.Entry, ts []string) ([]candidate, error) {
+	workers := runtime.GOMAXPROCS(0)
+	each := (len(entries) + workers - 1) / max(workers, 1)
+	parts := make([][]candidate, workers)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		part := entries[min(w*each, len(entries)):min((w+1)*each, len(entries))]
+		wg.Go(func() { parts[w], errs[w] = scanPart(ctx, part, ts) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(parts...), nil
+}
+
+func scanPart(ctx context.Context, entries []*transcript.Entry, ts []string) ([]candidate, error) {
+	var out []candidate
+	var lower []byte
+	needles := make([][][]byte, len(ts))
+	for i, t := range ts {
+		needles[i] = forms(t)
+	}
+	for i, x := range entries {
+		if i&255 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		switch x.Type {
+		case transcript.TypeUser, transcript.TypeAssistant, transcript.TypeAttachment:
+		default:
+			continue
+		}
+		raw, err := x.Raw()
+		if err != nil {
+			return nil, err
+		}
+		lower = fold(lower[:0], raw)
+		var hit uint32
+		for k := range needles {
+			for _, n := range needles[k] {
+				if bytes.Contains(lower, n) {
+					hit |= 1 << k
+					break
+				}
+			}
+		}
+		if hit != 0 {
+			out = append(out, candidate{entry: x, terms: hit})
+		}
+	}
+	return out, nil
+}
+
+// forms are the ways in which a term in lower case may stand in text whose ASCII
+// letters are lower case: letters beyond ASCII keep their case there.
+func forms(term string) [][]byte {
+	out := [][]byte{[]byte(term)}
+	for _, other := range []string{strings.ToUpper(term), title(term)} {
+		if b := fold(nil, []byte(other)); !slices.ContainsFunc(out, func(x []byte) bool { return bytes.Equal(x, b) }) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func title(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// fold appends raw with its ASCII letters in lower case, eight bytes at a time.
+func fold(dst, raw []byte) []byte {
+	const ones = 0x0101010101010101
+	dst = slices.Grow(dst, len(raw))
+	i := 0
+	for ; i+8 <= len(raw); i += 8 {
+		w := binary.LittleEndian.Uint64(raw[i:])
+		low := w & (0x7f * ones)
+		// The high bit of each byte says: at least 'A', and not above 'Z'.
+		upper := (low + (0x80-'A')*ones) &^ (low + (0x7f-'Z')*ones) &^ w & (0x80 * ones)
+		dst = binary.LittleEndian.AppendUint64(dst, w|upper>>2)
+	}
+	for _, c := range raw[i:] {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// rarity weighs terms: the fewer entries hold one, the more it tells.
+func rarity(found []candidate, ts []string, total int) []float64 {
+	df := make([]int, len(ts))
+	for _, c := range found {
+		for rest := c.terms; rest != 0; rest &= rest - 1 {
+			df[bits.TrailingZeros32(rest)]++
+		}
+	}
+	out := make([]float64, len(ts))
+	for k, n := range df {
+		out[k] = math.Log(1 + float64(total+1)/float64(n+1))
+	}
+	return out
+}
+
+// piece is a block as text.
+type piece struct {
+	kind, tool, call, text string
+}
+
+// blocksOf returns what an entry says, block by block.
+func blocksOf(x *transcript.Entry) []piece {
+	if x.Type == transcript.TypeAttachment {
+		texts, _, err := x.Rendered()
+		if err != nil || len(texts) == 0 {
+			raw, _ := x.Field("attachment") // as it stands, where nothing was rendered of it
+			return []piece{{kind: KindAttachment, text: string(raw)}}
+		}
+		return []piece{{kind: KindAttachment, text: strings.Join(texts, "\n")}}
+	}
+	m, err := x.Message()
+	if err != nil {
+		return nil
+	}
+	var out []piece
+	for i := range m.Content {
+		b := &m.Content[i]
+		p := piece{kind: KindUser, text: b.Text}
+		switch {
+		case b.Type == message.TypeToolUse:
+			p = piece{kind: KindCall, tool: b.Name, call: b.ID, text: b.Name + " " + string(b.Input)}
+		case b.Type == message.TypeToolResult:
+			p = piece{kind: KindResult, call: b.ToolUseID, text: textOf(b)}
+		case b.IsThinking():
+			p.kind = KindReasoning
+		case x.CompactSummary:
+			p.kind = KindSummary
+		case x.Type == transcript.TypeAssistant:
+			p.kind = KindAssistant
+		case x.Meta:
+			p.kind = KindAttachment
+		}
+		if p.text != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func textOf(b *message.Block) string {
+	var out []string
+	for i := range b.Content {
+		if t := b.Content[i].Text; t != "" {
+			out = append(out, t)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// rank scores a block; ok is false when it holds none of the terms.
+func rank(p piece, ts []string, idf []float64, phrase string) (h Hit, ok bool) {
+	low := strings.ToLower(p.text)
+	if len(low) != len(p.text) {
+		low = asciiLower(p.text) // positions must agree
+	}
+	sum, best, at := 0.0, 0.0, -1
+	for k, t := range ts {
+		n := strings.Count(low, t)
+		if n == 0 {
+			continue
+		}
+		sum += idf[k] * (1 + math.Log(float64(n))/4)
+		if idf[k] > best {
+			best, at = idf[k], strings.Index(low, t)
+		}
+	}
+	if at < 0 {
+		return h, false
+	}
+	if i := strings.Index(strings.Join(strings.Fields(low), " "), phrase); i >= 0 && len(ts) > 1 {
+		sum *= phraseBonus
+		if j := strings.Index(low, phrase); j >= 0 {
+			at = j
+		}
+	}
+	// Long texts hold many words by chance.
+	sum *= weights[p.kind] / (1 + math.Log1p(float64(len(p.text))/2000))
+	h = Hit{Kind: p.kind, Tool: p.tool, Call: p.call, Score: math.Round(sum*1000) / 1000}
+	h.Snippet, h.Marks = snippet(p.text, low, at, ts)
+	return h, true
+}
+
+func asciiLower(s string) string {
+	return string(fold(nil, []byte(s)))
+}
+
+// snippetBytes is about how much of a text is shown around a match.
+const snippetBytes = 240
+
+// snippet cuts a text around a match, at characters and if possible at blanks, and
+// marks what matches in it. low is the text in lower case, byte for byte.
+func snippet(text, low string, at int, ts []string) (string, [][2]int) {
+	from := max(at-snippetBytes/3, 0)
+	to := min(from+snippetBytes, len(text))
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	if i := strings.IndexAny(text[from:at], " \n"); from > 0 && i >= 0 {
+		from += i + 1
+	}
+	cut := text[from:to]
+	var marks [][2]int
+	for _, t := range ts {
+		for i := from; ; {
+			k := strings.Index(low[i:to], t)
+			if k < 0 {
+				break
+			}
+			marks = append(marks, [2]int{i + k - from, i + k - from + len(t)})
+			i += k + len(t)
+		}
+	}
+	slices.SortFunc(marks, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
+	out := marks[:0]
+	for _, m := range marks {
+		if n := len(out); n > 0 && m[0] <= out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], m[1])
+			continue
+		}
+		out = append(out, m)
+	}
+	return cut, out
+}
+
+func (h *Hit) place(at *places, x *transcript.Entry) {
+	h.Entry, h.Line = x.UUID, x.Line
+	h.Time, _ = x.Time()
+	var b *transcript.Entry
+	call := ""
+	if h.Kind == KindResult {
+		call = h.Call
+	}
+	if h.State, b = at.of(x, call); b != nil {
+		h.Boundary, h.At = b.UUID, b.Line
+	}
+}
