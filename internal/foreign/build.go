@@ -113,6 +113,19 @@ func (b *builder) user(key string, meta bool, blocks ...message.Block) string {
 	return b.add(b.stamp(b.uuid(key), b.at).User(b.leaf, m, extra...))
 }
 
+// stand moves the place where the conversation goes on to an older entry, and
+// records that as a choice, so that the log ends there also when nothing follows.
+func (b *builder) stand(leaf string) {
+	b.flush()
+	if leaf == b.leaf {
+		return
+	}
+	if leaf != "" {
+		b.add(b.stamp("", b.at).LastPrompt("", leaf, true))
+	}
+	b.leaf = leaf
+}
+
 // notice keeps what the agent told the person and not the model.
 func (b *builder) notice(key, text string) {
 	b.flush()

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -14,6 +15,7 @@ type codex struct {
 	b     *builder
 	model string
 	metas int
+	turns []string // where the conversation stood before each thing that a person said
 
 	usage codexUsage // last token_count that counted
 	total string     // its totals: a count that is written again has the same
@@ -54,6 +56,10 @@ func (c *codex) line(line []byte) {
 		c.b.fault("", err.Error())
 	}
 	c.b.saw(when(r.Timestamp))
+	if len(r.Payload) == 0 {
+		c.bare(r.Type, line)
+		return
+	}
 	switch r.Type {
 	case "session_meta":
 		c.meta(r.Payload)
@@ -75,6 +81,31 @@ func (c *codex) line(line []byte) {
 		c.b.fault("", "a record without a type")
 	default:
 		c.b.skip(r.Type)
+	}
+}
+
+// bare reads a record of the first versions, which had no envelope: the header
+// without a type, and items.
+func (c *codex) bare(kind string, line []byte) {
+	switch kind {
+	case "message", "reasoning", "function_call", "function_call_output", "local_shell_call":
+		c.item(bytes.Clone(line))
+	case "":
+		var h struct {
+			ID           string
+			Timestamp    string
+			Instructions *string
+		}
+		if json.Unmarshal(line, &h) == nil && h.ID != "" && h.Timestamp != "" {
+			c.meta(line)
+			if h.Instructions != nil {
+				c.b.s.Instructions = *h.Instructions
+			}
+			return
+		}
+		c.b.skip("record without a type")
+	default:
+		c.b.fault("", "a record without a payload")
 	}
 }
 
@@ -184,8 +215,11 @@ func (c *codex) message(it codexItem) {
 		return
 	}
 	for _, run := range c.runs(it) {
-		if !run.meta && c.b.s.Title == "" {
-			c.b.s.Title = title(run.blocks)
+		if !run.meta {
+			c.turns = append(c.turns, c.b.flush())
+			if c.b.s.Title == "" {
+				c.b.s.Title = title(run.blocks)
+			}
 		}
 		c.b.user(c.b.lineKey(), run.meta, run.blocks...)
 	}
@@ -285,8 +319,9 @@ func (c *codex) output(raw json.RawMessage) (failed bool, blocks []message.Block
 // what response items say.
 func (c *codex) event(raw json.RawMessage) {
 	var e struct {
-		Type string
-		Info struct {
+		Type     string
+		NumTurns int `json:"num_turns"`
+		Info     struct {
 			Total json.RawMessage `json:"total_token_usage"`
 			Last  codexUsage      `json:"last_token_usage"`
 		}
@@ -297,6 +332,12 @@ func (c *codex) event(raw json.RawMessage) {
 	}
 	if e.Type == "turn_aborted" || e.Type == "task_complete" || e.Type == "task_started" {
 		c.b.flush()
+	}
+	if e.Type == "thread_rolled_back" && e.NumTurns > 0 && len(c.turns) > 0 {
+		at := max(0, len(c.turns)-e.NumTurns)
+		c.b.stand(c.turns[at])
+		c.turns = c.turns[:at]
+		return
 	}
 	if e.Type != "token_count" {
 		c.b.skip(e.Type)

@@ -21,7 +21,7 @@ type Format string
 // The formats that can be read.
 const (
 	Codex    Format = "codex"    // a rollout of Codex, one record a line
-	Gemini   Format = "gemini"   // a session of the Gemini CLI, one JSON document
+	Gemini   Format = "gemini"   // a session of the Gemini CLI: one JSON document, in newer versions one record a line
 	OpenCode Format = "opencode" // what `opencode export` prints, one JSON document
 	Pi       Format = "pi"       // a session of pi, one record a line
 )
@@ -133,13 +133,15 @@ func detectLine(line []byte) (Format, bool) {
 		return "", false
 	}
 	var r struct {
-		Type      string
-		ID, Cwd   string
-		Timestamp json.RawMessage
-		Payload   json.RawMessage
-		Message   struct{ Role string }
-		UUID      string `json:"uuid"`
-		SessionID string `json:"sessionId"`
+		Type         string
+		ID, Cwd      string
+		Timestamp    json.RawMessage
+		Payload      json.RawMessage
+		Message      struct{ Role string }
+		UUID         string `json:"uuid"`
+		Git          json.RawMessage
+		Instructions json.RawMessage
+		SessionID    string `json:"sessionId"`
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		// A first line longer than the head.
@@ -151,6 +153,8 @@ func detectLine(line []byte) (Format, bool) {
 	switch {
 	case r.UUID != "" || r.SessionID != "":
 		return "", false // the reference's
+	case r.Type == "" && r.ID != "" && r.Git != nil && r.Instructions != nil:
+		return Codex, true // the header of the first versions
 	case len(r.Payload) > 0 && r.Payload[0] == '{':
 		switch r.Type {
 		case "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state":
@@ -253,7 +257,14 @@ func Open(ctx context.Context, src io.ReaderAt, size int64, opt Options) (*Sessi
 	case Pi:
 		p := &pi{b: b, at: map[string]*piNode{}}
 		err = b.lines(ctx, r, opt.MaxValue, p.line)
+		p.end()
 	case Gemini:
+		if geminiLines(head[:n]) {
+			g := &geminiLog{gemini: gemini{b: b}, at: map[string]int{}}
+			err = b.lines(ctx, r, opt.MaxValue, g.line)
+			g.end()
+			break
+		}
 		err = b.document(ctx, r, size, opt.MaxValue, &gemini{b: b})
 	case OpenCode:
 		err = b.document(ctx, r, size, opt.MaxValue, &opencode{b: b})

@@ -291,3 +291,76 @@ func TestDetect(t *testing.T) {
 		}
 	}
 }
+
+// TestCompactions: after each recorded compaction of Codex the view begins with
+// every text of the history that the recording says the model had, and of pi with
+// the summary and the messages from the first kept one on (B-5, G-9).
+func TestCompactions(t *testing.T) {
+	seen := map[string]int{}
+	data := recorded(t)
+	for _, path := range slices.Sorted(maps.Keys(data)) {
+		agent := filepath.Base(filepath.Dir(path))
+		if agent != "codex" && agent != "pi" {
+			continue
+		}
+		var upTo []byte
+		var records []object
+		for line := range bytes.SplitAfterSeq(data[path], []byte("\n")) {
+			upTo = append(upTo, line...)
+			var r object
+			if json.Unmarshal(line, &r) != nil {
+				continue
+			}
+			records = append(records, r)
+			var want []string
+			switch {
+			case r["type"] == "compacted":
+				for _, h := range list(sub(r, "payload")["replacement_history"]) {
+					want = append(want, texts(h["content"])...)
+				}
+			case r["type"] == "compaction":
+				want = append(want, "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"+str(r["summary"])+"\n</summary>")
+				for _, k := range records[num(r["firstKeptEntryIndex"]):] {
+					m := sub(k, "message")
+					if m["role"] == "user" || m["role"] == "assistant" || m["role"] == "toolResult" {
+						want = append(want, texts(m["content"])...)
+					}
+				}
+			default:
+				continue
+			}
+			seen[agent]++
+			s := read(t, upTo, "")
+			var got []string
+			for _, m := range check(t, s).Messages {
+				for _, b := range m.Blocks {
+					got = append(got, b.Text)
+					for _, c := range b.Content {
+						got = append(got, c.Text)
+					}
+				}
+			}
+			got = slices.DeleteFunc(got, func(s string) bool { return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "[Codex compacted") })
+			if agent == "codex" { // the summary comes first here and last there
+				slices.Sort(got)
+				slices.Sort(want)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, record %d: the view holds %d texts, the agent's window %d", filepath.Base(path), len(records), len(got), len(want))
+				for _, x := range want {
+					if !slices.Contains(got, x) {
+						t.Errorf("missing: %.100q", x)
+					}
+				}
+				for _, x := range got {
+					if !slices.Contains(want, x) {
+						t.Errorf("too much: %.100q", x)
+					}
+				}
+			}
+		}
+	}
+	if seen["codex"] < 2 || seen["pi"] < 2 {
+		t.Errorf("too few compactions to mean anything: %v", seen)
+	}
+}

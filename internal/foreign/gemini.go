@@ -56,7 +56,11 @@ type geminiPart struct {
 }
 
 func (g *gemini) message(i int, value json.RawMessage) {
-	path := fmt.Sprintf("messages[%d]", i)
+	g.record(fmt.Sprintf("messages[%d]", i), value)
+}
+
+// record adds a message; path names it in a document.
+func (g *gemini) record(path string, value json.RawMessage) {
 	var m geminiMessage
 	if err := json.Unmarshal(value, &m); err != nil {
 		g.b.fault(path, err.Error())

@@ -111,7 +111,7 @@ func (o *opencode) message(i int, value json.RawMessage) {
 		o.user(path, &info, parts)
 	case "assistant":
 		if string(info.Summary) == "true" {
-			o.summary(&info, parts, m.Parts)
+			o.summary(path, &info, parts, m.Parts)
 		} else {
 			o.reply(path, &info, parts, m.Parts)
 		}
@@ -165,7 +165,7 @@ func (o *opencode) user(path string, info *opencodeInfoOf, parts []opencodePart)
 }
 
 // summary adds a compaction: the boundary, and the reply as its summary.
-func (o *opencode) summary(info *opencodeInfoOf, parts []opencodePart, raws []json.RawMessage) {
+func (o *opencode) summary(path string, info *opencodeInfoOf, parts []opencodePart, raws []json.RawMessage) {
 	var text []message.Block
 	var opaque []json.RawMessage
 	for j, p := range parts {
@@ -179,8 +179,9 @@ func (o *opencode) summary(info *opencodeInfoOf, parts []opencodePart, raws []js
 			o.b.skip(p.Type)
 		}
 	}
-	if len(text) == 0 {
-		o.b.skip("compaction without a summary")
+	if len(text) == 0 || len(info.Error) > 0 && string(info.Error) != "null" {
+		o.b.skip("compaction that failed")
+		o.reply(path, info, parts, raws)
 		return
 	}
 	trigger, tail := "auto", ""

@@ -100,6 +100,20 @@ func (p *pi) line(line []byte) {
 	}
 }
 
+// end chooses the branch that the newest record stands on, which may be one that
+// tells of nothing but a setting.
+func (p *pi) end() {
+	if n := len(p.b.s.Entries); p.last != nil && n > 0 {
+		for i := n - 1; i >= 0; i-- {
+			if e := p.b.s.Entries[i]; e.IsChain() {
+				p.b.leaf = e.UUID
+				break
+			}
+		}
+		p.b.stand(p.last.leaf)
+	}
+}
+
 // key names the record at hand: by its id, which a copy in another place keeps.
 func (p *pi) key(r *piRecord) string {
 	if r.ID != "" {
@@ -149,10 +163,10 @@ func (p *pi) compaction(r *piRecord, n *piNode) {
 	switch i := r.FirstKeptEntryIndex; {
 	case r.FirstKeptEntryID != "":
 		first = p.at[r.FirstKeptEntryID]
-	case i != nil && *i >= 0 && *i < len(p.order):
+	case i != nil && *i > 0 && *i < len(p.order):
 		first = p.order[*i]
-	case i != nil && *i == len(p.order):
-		first = n // nothing is kept
+	case i != nil && (*i == 0 || *i == len(p.order)):
+		first = n // the header, or what follows: nothing is kept
 	}
 	if first == nil {
 		p.b.fault("", "the first record that the compaction keeps is not in the file; nothing older is kept")
