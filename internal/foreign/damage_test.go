@@ -185,7 +185,7 @@ func TestGrowing(t *testing.T) {
 		}
 		whole := raws(t, read(t, data[path], ""))
 		r := rand.New(rand.NewPCG(1, 2))
-		for range 12 {
+		for range 4 {
 			n := ends[1+r.IntN(len(ends)-1)]
 			part := raws(t, read(t, data[path][:n], ""))
 			same := 0
