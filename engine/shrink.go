@@ -60,15 +60,35 @@ func (e *Engine) fit(ctx context.Context, cause string, limit, target int, ask A
 
 // apply appends a plan and what it needs.
 func (e *Engine) apply(rung, cause string, before int, plan []*transcript.Entry) error {
+	had := entriesIn(e.view)
 	if err := e.add(e.withDecisions(plan)...); err != nil {
 		return err
 	}
 	if err := errors.Join(e.freeze(), e.settleFrame()); err != nil {
 		return err
 	}
+	// What left the view is in the log as bytes; decoded too, a long session would
+	// hold all of itself twice.
+	has := entriesIn(e.view)
+	for id := range had {
+		if x := e.log.ByUUID(id); x != nil && !has[id] {
+			x.Forget()
+		}
+	}
 	after := e.meter.Total()
 	e.note(Event{Kind: Compacted, Rung: rung, Before: before, After: after, Detail: fmt.Sprintf("%s: %d → %d tokens (%s)", rung, before, after, cause)})
 	return nil
+}
+
+// entriesIn names the entries that a view is made of.
+func entriesIn(v *view.View) map[string]bool {
+	out := make(map[string]bool)
+	for i := range v.Messages {
+		for k := range v.Messages[i].Blocks {
+			out[v.Messages[i].Blocks[k].Entry] = true
+		}
+	}
+	return out
 }
 
 // watch gives a ladder the chance to make edits that cost nothing.

@@ -233,6 +233,10 @@ func (e *Entry) Message() (*message.Message, error) {
 	return m, nil
 }
 
+// Forget drops the decoded message, which is decoded again when it is asked for: for
+// entries that are not needed now, where memory counts.
+func (e *Entry) Forget() { e.msg = nil }
+
 // MessageRaw returns the exact bytes of the message member, nil when absent.
 func (e *Entry) MessageRaw() (json.RawMessage, error) {
 	if e.body.empty() {

@@ -15,7 +15,7 @@ import (
 // that the ledger does not share, so that what it says of the ledger is a measure.
 func keptIn(rec *Recording, v *view.View) Kept {
 	n := needlesOf(rec)
-	hay := words(textOf(v))
+	hay := newHaystack(words(textOf(v)))
 	return Kept{Words: n.words.in(hay), Files: n.files.in(hay), Todos: n.todos.in(hay), Results: n.results.in(hay)}
 }
 
@@ -58,25 +58,81 @@ func words(s string) string {
 }
 
 // needles are texts to look for, without doubles.
-type needles []string
+type needles struct {
+	list []string
+	seen map[string]bool
+}
 
 func (n *needles) add(s string) {
-	if s = words(s); s != "" && !slices.Contains(*n, s) {
-		*n = append(*n, s)
+	if s = words(s); s == "" || n.seen[s] {
+		return
 	}
+	if n.seen == nil {
+		n.seen = map[string]bool{}
+	}
+	n.seen[s] = true
+	n.list = append(n.list, s)
 }
 
 // beginning is how many words of a needle count as its beginning.
 const beginning = 8
 
-func (n needles) in(hay string) Share {
-	out := Share{Of: len(n)}
-	for _, s := range n {
-		if strings.Contains(hay, s) {
+// haystack is a text of words with the places of each, so that looking for
+// thousands of needles costs no more than reading the text once.
+type haystack struct {
+	text string
+	at   map[string][]int // word → bytes at which it begins
+}
+
+func newHaystack(text string) haystack {
+	h := haystack{text: text, at: map[string][]int{}}
+	for i := 0; i < len(text); {
+		end := strings.IndexByte(text[i:], ' ')
+		if end < 0 {
+			end = len(text) - i
+		}
+		w := text[i : i+end]
+		h.at[w] = append(h.at[w], i)
+		i += end + 1
+	}
+	return h
+}
+
+// holds reports whether a text of words stands in h; its last word may go on there.
+func (h haystack) holds(needle string) bool {
+	ws := strings.Split(needle, " ")
+	best, off, pos := -1, 0, 0
+	for i, w := range ws[:len(ws)-1] { // whole words
+		if n := len(h.at[w]); best < 0 || n < best {
+			best, off = n, pos
+		}
+		if pos += len(w) + 1; best == 0 || i == beginning {
+			break
+		}
+	}
+	if best < 0 { // a single word
+		if len(h.at[needle]) > 0 {
+			return true
+		}
+		return strings.Contains(h.text, needle)
+	}
+	w, _, _ := strings.Cut(needle[off:], " ")
+	for _, p := range h.at[w] {
+		if start := p - off; start >= 0 && strings.HasPrefix(h.text[start:], needle) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n needles) in(hay haystack) Share {
+	out := Share{Of: len(n.list)}
+	for _, s := range n.list {
+		if hay.holds(s) {
 			out.Kept++
 			continue
 		}
-		if f := strings.SplitN(s, " ", beginning+1); len(f) > beginning && strings.Contains(hay, strings.Join(f[:beginning], " ")) {
+		if f := strings.SplitN(s, " ", beginning+1); len(f) > beginning && hay.holds(strings.Join(f[:beginning], " ")) {
 			out.Kept++
 			out.Shortened++
 		}
@@ -94,6 +150,10 @@ func needlesOf(rec *Recording) found {
 	var out found
 	for _, x := range rec.Entries {
 		if !fed(x) || x.Sidechain && x.AgentID != "" {
+			continue
+		}
+		x, err := fresh(x)
+		if err != nil {
 			continue
 		}
 		m, err := x.Message()
@@ -145,7 +205,7 @@ func (f *found) call(b *message.Block) {
 		if len(list) == 0 || json.Unmarshal(list, &items) != nil {
 			continue
 		}
-		f.todos = nil // a list replaces the one before
+		f.todos = needles{} // a list replaces the one before
 		for _, it := range items {
 			if it.Status != "completed" && it.Status != "cancelled" {
 				f.todos.add(it.Content + it.Step)

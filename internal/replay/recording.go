@@ -65,19 +65,23 @@ func (r *Recording) Index() error {
 		if x.CWD != "" && r.CWD == "" {
 			r.CWD = x.CWD
 		}
+		y, err := fresh(x)
+		if err != nil {
+			return err
+		}
 		if x.Type != transcript.TypeAssistant {
 			if n := len(r.turns); n > 0 && partOf(r.Entries[i+1:], last) {
 				r.turns[n-1].reply = append(r.turns[n-1].reply, x)
 				continue
 			}
-			if text, ok := x.PromptText(); ok && !x.Meta {
+			if text, ok := y.PromptText(); ok && !x.Meta {
 				r.Prompts++
-				open.prompt = text
+				open.prompt = shorten(text, promptShown)
 			}
 			open.before = append(open.before, x)
 			continue
 		}
-		m, err := x.Message()
+		m, err := y.Message()
 		if err != nil {
 			open.before = append(open.before, x) // the view says what is wrong with it
 			continue
@@ -106,6 +110,16 @@ func (r *Recording) Index() error {
 		}
 	}
 	return nil
+}
+
+// fresh returns an entry of the same bytes that nobody else holds: what is decoded
+// of it goes with it, where a recording of gigabytes would keep everything.
+func fresh(x *transcript.Entry) (*transcript.Entry, error) {
+	raw, err := x.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return transcript.Parse(raw)
 }
 
 // partOf reports whether the reply last goes on in what follows: an entry before

@@ -223,7 +223,11 @@ func (r *runner) estimate(reply []*transcript.Entry) int {
 		if x.Type != transcript.TypeAssistant {
 			continue
 		}
-		if m, err := x.Message(); err == nil {
+		y, err := fresh(x)
+		if err != nil {
+			continue // feeding it says so
+		}
+		if m, err := y.Message(); err == nil {
 			n += r.meter.est.Message(*m)
 		}
 	}
