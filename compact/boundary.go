@@ -121,6 +121,7 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 		}
 	}
 	b.Own = own
+	facts := j.checkpoint()
 	build := func(b transcript.Boundary) []*transcript.Entry {
 		out := []*transcript.Entry{j.stampWith(boundaryID).CompactBoundary(j.View.Leaf, b),
 			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), transcript.Own(map[string]string{"source": ed.source}))}
@@ -129,7 +130,7 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 			e := j.Stamp.Attachment(parent, a.What, a.Rendered)
 			out, parent = append(out, e), e.UUID
 		}
-		return append(out, j.checkpoint()...)
+		return append(out, facts...)
 	}
 	b.PostTokens = int64(j.Try(build(b)).Tokens)
 	return build(b)

@@ -63,6 +63,7 @@ type Ladder struct {
 	failures int    // summary calls in a row without an accepted result
 	stalls   int    // compactions in a row that brought nothing
 	last     string // leaf that the last compaction covered
+	known    known
 }
 
 // Limits are the figures of C-1 to C-12. Each has the value of the specification
