@@ -21,7 +21,7 @@ import (
 
 // replayCmd is `varve replay`.
 type replayCmd struct {
-	ID        string   `arg:"" optional:"" help:"File, id, the beginning of one, or title. Without it: a recording that comes with the program."`
+	ID        string   `arg:"" optional:"" help:"File, id, the beginning of one, or title; also a file of Codex, Gemini CLI, opencode or pi. Without it: a recording that comes with the program."`
 	Window    string   `placeholder:"TOKENS" help:"Window to replay with, for example 32k, 200k or 1M. Without it: the model's, at most 200k."`
 	Model     string   `placeholder:"NAME" help:"Model whose window, prices and rules count. Without it: the recorded one."`
 	Policy    []string `placeholder:"NAME" help:"Policies to compare, separated by commas; all for every one. Without it: varve and none."`
@@ -133,6 +133,14 @@ func (c *replayCmd) run(ctx context.Context, a *app, rec *replay.Recording, opt 
 func (c *replayCmd) open(ctx context.Context, a *app, g *grammar) (rec *replay.Recording, done func(), err error) {
 	if c.ID == "" {
 		rec, err := replay.Bundled()
+		return rec, func() {}, err
+	}
+	other, err := a.foreignSession(ctx, c.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if other != nil {
+		rec, err := foreignRecording(c.ID, other)
 		return rec, func() {}, err
 	}
 	s, err := g.Sessions.find(ctx, a, c.ID)

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"encoding/json"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -175,6 +177,9 @@ func needlesOf(rec *Recording) found {
 	return out
 }
 
+// patched finds the files that a patch of Codex names, in the JSON that carries it.
+var patched = regexp.MustCompile(`\*\*\* (?:Add|Update|Delete) File: ([^\\"]+)`)
+
 func (f *found) call(b *message.Block) {
 	name := strings.ReplaceAll(words(b.Name), " ", "")
 	var in struct {
@@ -195,6 +200,9 @@ func (f *found) call(b *message.Block) {
 				break
 			}
 		}
+	}
+	for _, m := range patched.FindAllSubmatch(b.Input, -1) {
+		f.files.add(path.Base(string(m[1])))
 	}
 	for _, list := range []json.RawMessage{in.Todos, in.Plan} {
 		var items []struct {
