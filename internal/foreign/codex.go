@@ -31,6 +31,24 @@ type codexUsage struct {
 	Total     json.Number `json:"total_tokens"`
 }
 
+// codexRecord is a line. Of the payload it holds what items, events and contexts
+// of turns have; the rest is read again where it is needed.
+type codexRecord struct {
+	Timestamp json.RawMessage
+	Type      string
+	Payload   *codexPayload
+}
+
+type codexPayload struct {
+	codexItem
+	Model, Cwd string // of a turn
+	NumTurns   int    `json:"num_turns"` // of a rollback
+	Info       struct {
+		Total json.RawMessage `json:"total_token_usage"`
+		Last  codexUsage      `json:"last_token_usage"`
+	}
+}
+
 type codexItem struct {
 	Type, Role, Name, Status string
 	ID                       string
@@ -46,42 +64,55 @@ type codexPart struct {
 	ImageURL   json.RawMessage `json:"image_url"`
 }
 
-func (c *codex) line(line []byte) {
-	var r struct {
-		Timestamp json.RawMessage
-		Type      string
-		Payload   json.RawMessage
-	}
-	if err := json.Unmarshal(line, &r); err != nil {
-		c.b.fault("", err.Error())
+func (c *codex) line(line []byte) error {
+	var r codexRecord
+	before := len(c.b.s.Faults)
+	if err := c.b.decode("", line, &r); err != nil {
+		return err
 	}
 	c.b.saw(when(r.Timestamp))
-	if len(r.Payload) == 0 {
-		c.bare(r.Type, line)
-		return
+	if r.Payload == nil {
+		if len(c.b.s.Faults) == before { // else it is there and of the wrong type
+			c.bare(r.Type, line)
+		}
+		return nil
+	}
+	if r.Type != "response_item" && r.Type != "turn_context" {
+		// Events have members of the same names and other types, and those that are
+		// not read do not matter.
+		c.b.s.Faults = c.b.s.Faults[:before]
 	}
 	switch r.Type {
 	case "session_meta":
-		c.meta(r.Payload)
+		c.meta(payload(line))
 	case "turn_context":
-		var t struct{ Model, Cwd string }
-		if json.Unmarshal(r.Payload, &t) == nil && t.Model != "" {
-			c.model = t.Model
+		if r.Payload.Model != "" {
+			c.model = r.Payload.Model
 		}
 		if c.b.s.CWD == "" {
-			c.b.s.CWD = t.Cwd
+			c.b.s.CWD = r.Payload.Cwd
 		}
 	case "response_item":
-		c.item(r.Payload)
+		c.item(&r.Payload.codexItem, line, true)
 	case "event_msg":
 		c.event(r.Payload)
 	case "compacted":
-		c.compacted(r.Payload)
+		c.compacted(payload(line))
 	case "":
 		c.b.fault("", "a record without a type")
 	default:
 		c.b.skip(r.Type)
 	}
+	return nil
+}
+
+// payload returns the bytes of the payload of a line.
+func payload(line []byte) json.RawMessage {
+	var r struct{ Payload json.RawMessage }
+	if json.Unmarshal(line, &r) != nil {
+		return nil // the line was read before
+	}
+	return r.Payload
 }
 
 // bare reads a record of the first versions, which had no envelope: the header
@@ -89,7 +120,10 @@ func (c *codex) line(line []byte) {
 func (c *codex) bare(kind string, line []byte) {
 	switch kind {
 	case "message", "reasoning", "function_call", "function_call_output", "local_shell_call":
-		c.item(bytes.Clone(line))
+		var it codexItem
+		if c.b.decode("", line, &it) == nil {
+			c.item(&it, line, false)
+		}
 	case "":
 		var h struct {
 			ID           string
@@ -145,15 +179,16 @@ func (c *codex) end(name string) {
 	}
 }
 
-func (c *codex) item(raw json.RawMessage) {
-	var it codexItem
-	if err := json.Unmarshal(raw, &it); err != nil {
-		c.b.fault("", "response_item: "+err.Error())
-	}
+// item reads an item. line is what it was read from, in an envelope or bare.
+func (c *codex) item(it *codexItem, line []byte, envelope bool) {
 	switch it.Type {
 	case "message":
 		c.message(it)
 	case "reasoning", "web_search_call", "image_generation_call", "tool_search_call":
+		raw := json.RawMessage(bytes.Clone(line))
+		if envelope {
+			raw = payload(line)
+		}
 		r := c.open()
 		r.opaque = append(r.opaque, raw)
 		c.b.skip(it.Type)
@@ -207,7 +242,7 @@ func (c *codex) open() *reply {
 	return r
 }
 
-func (c *codex) message(it codexItem) {
+func (c *codex) message(it *codexItem) {
 	if it.Role == "assistant" {
 		r := c.open()
 		blocks := c.parts(it.Content)
@@ -238,7 +273,7 @@ var added = regexp.MustCompile(`^\s*(?:# AGENTS\.md instructions\b|<(?:environme
 	`app-context|collaboration_mode|apps_instructions|skills_instructions|plugins_instructions|recommended_plugins|multi_agent_mode|` +
 	`personality_spec|model_switch|subagent_notification|turn_aborted|user_shell_command|skill|network_access|hook_prompt)>)`)
 
-func (c *codex) runs(it codexItem) []codexRun {
+func (c *codex) runs(it *codexItem) []codexRun {
 	var out []codexRun
 	for _, b := range c.parts(it.Content) {
 		meta := it.Role != "user" || message.IsText(b) && added.MatchString(b.Text)
@@ -258,19 +293,14 @@ func (c *codex) parts(raw json.RawMessage) []message.Block {
 	if json.Unmarshal(raw, &s) == nil {
 		return texts(s)
 	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		c.b.fault("", "content: "+err.Error())
+	var list []codexPart
+	if len(raw) == 0 || c.b.decode("content", raw, &list) != nil {
 		return nil
 	}
 	var out []message.Block
-	for _, raw := range list {
-		var p codexPart
-		if err := json.Unmarshal(raw, &p); err != nil {
-			c.b.fault("", "content: "+err.Error())
-			continue
-		}
+	for _, p := range list {
 		switch p.Type {
+		case "": // of the wrong type, which was said
 		case "input_text", "output_text", "text", "refusal":
 			out = append(out, texts(p.Text)...)
 		case "input_image":
@@ -317,19 +347,7 @@ func (c *codex) output(raw json.RawMessage) (failed bool, blocks []message.Block
 
 // event reads what Codex tells its own interface. All but the counts says again
 // what response items say.
-func (c *codex) event(raw json.RawMessage) {
-	var e struct {
-		Type     string
-		NumTurns int `json:"num_turns"`
-		Info     struct {
-			Total json.RawMessage `json:"total_token_usage"`
-			Last  codexUsage      `json:"last_token_usage"`
-		}
-	}
-	if err := json.Unmarshal(raw, &e); err != nil {
-		c.b.fault("", "event_msg: "+err.Error())
-		return
-	}
+func (c *codex) event(e *codexPayload) {
 	if e.Type == "turn_aborted" || e.Type == "task_complete" || e.Type == "task_started" {
 		c.b.flush()
 	}
@@ -381,7 +399,7 @@ func (c *codex) compacted(raw json.RawMessage) {
 			opaque = append(opaque, raw)
 			continue
 		}
-		for _, run := range c.runs(codexItem{Role: "user", Content: it.Content}) {
+		for _, run := range c.runs(&codexItem{Role: "user", Content: it.Content}) {
 			name := run.text
 			if it.Role == "assistant" {
 				name = "assistant\x00" + name

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,7 +171,7 @@ func TestName(t *testing.T) {
 // all entries but those of the reply that was still open.
 func TestGrowing(t *testing.T) {
 	data := map[string][]byte{"codex": long(foreign.Codex, 9), "pi": long(foreign.Pi, 9)}
-	if !testing.Short() {
+	if os.Getenv("VARVE_FULL") != "" {
 		maps.Copy(data, recorded(t))
 	}
 	for _, path := range slices.Sorted(maps.Keys(data)) {
@@ -264,6 +265,25 @@ func TestDisguised(t *testing.T) {
 		if _, err := foreign.Open(context.Background(), strings.NewReader(in), int64(len(in)), foreign.Options{}); !errors.Is(err, foreign.ErrFormat) {
 			t.Errorf("%q: %v", in, err)
 		}
+	}
+}
+
+// TestOpenFile: a file is read like its bytes; what is none is said.
+func TestOpenFile(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	path := filepath.Join(dir, "rollout-2026-01-02T03-04-05-0199aaaa-bbbb-7ccc-8ddd-eeeeeeeeeeee.jsonl")
+	if err := os.WriteFile(path, long(foreign.Codex, 2), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := foreign.OpenFile(ctx, path, foreign.Options{})
+	if err != nil || canon(raws(t, s)) != canon(raws(t, read(t, long(foreign.Codex, 2), ""))) {
+		t.Errorf("%v", err)
+	}
+	if _, err := foreign.OpenFile(ctx, dir, foreign.Options{}); !errors.Is(err, foreign.ErrFormat) {
+		t.Error(err)
+	}
+	if _, err := foreign.OpenFile(ctx, path+"x", foreign.Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -229,6 +230,30 @@ func detectMessages(dec *json.Decoder) (Format, bool) {
 		return Gemini, true
 	}
 	return "", false
+}
+
+// OpenFile reads the recording at path; opt.Name need not be set. Beside the errors
+// of Open it has those of opening. What is no regular file is not opened: a pipe
+// would wait for somebody who writes.
+func OpenFile(ctx context.Context, path string, opt Options) (s *Session, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("foreign: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("foreign: %s: %w", path, ErrFormat)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("foreign: %w", err)
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil && cerr != nil {
+			s, err = nil, fmt.Errorf("foreign: %w", cerr)
+		}
+	}()
+	opt.Name = path
+	return Open(ctx, f, st.Size(), opt)
 }
 
 // Open reads a recording of any of the formats. The error is ErrFormat for

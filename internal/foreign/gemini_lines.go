@@ -32,15 +32,15 @@ func geminiLines(head []byte) bool {
 	return json.Unmarshal(bytes.TrimSpace(line), &h) == nil && h.SessionID != "" && h.Messages == nil
 }
 
-func (g *geminiLog) line(line []byte) {
+func (g *geminiLog) line(line []byte) error {
 	var r struct {
 		ID        string
 		SessionID string
 		RewindTo  *string                    `json:"$rewindTo"`
 		Set       map[string]json.RawMessage `json:"$set"`
 	}
-	if err := json.Unmarshal(line, &r); err != nil {
-		g.b.fault("", err.Error())
+	if err := g.b.decode("", line, &r); err != nil {
+		return err
 	}
 	switch {
 	case r.RewindTo != nil:
@@ -54,7 +54,7 @@ func (g *geminiLog) line(line []byte) {
 	case r.ID != "":
 		if i, ok := g.at[r.ID]; ok {
 			g.steps[i].value = bytes.Clone(line)
-			return
+			return nil
 		}
 		g.at[r.ID] = len(g.steps)
 		g.steps = append(g.steps, geminiStep{line: g.b.line, id: r.ID, value: bytes.Clone(line)})
@@ -68,6 +68,7 @@ func (g *geminiLog) line(line []byte) {
 	default:
 		g.b.fault("", "a record that is neither header, message, change nor rewind")
 	}
+	return nil
 }
 
 func (g *geminiLog) header(members map[string]json.RawMessage) {

@@ -29,7 +29,7 @@ type piRecord struct {
 	ID        string
 	ParentID  *string `json:"parentId"`
 	Timestamp json.RawMessage
-	Message   json.RawMessage
+	Message   *piMessage
 
 	// Of some types only.
 	Cwd, Provider, ModelID string
@@ -67,10 +67,10 @@ type piMessage struct {
 	Summary string // of a branch that was left
 }
 
-func (p *pi) line(line []byte) {
+func (p *pi) line(line []byte) error {
 	var r piRecord
-	if err := json.Unmarshal(line, &r); err != nil {
-		p.b.fault("", err.Error())
+	if err := p.b.decode("", line, &r); err != nil {
+		return err
 	}
 	p.b.saw(when(r.Timestamp))
 	n := &piNode{parent: p.last}
@@ -98,6 +98,7 @@ func (p *pi) line(line []byte) {
 	if r.ID != "" && r.Type != "session" {
 		p.at[r.ID] = n
 	}
+	return nil
 }
 
 // end chooses the branch that the newest record stands on, which may be one that
@@ -142,6 +143,10 @@ func (p *pi) record(r *piRecord, n *piNode) {
 	case "session_info":
 		s.Title = r.Name
 	case "message":
+		if r.Message == nil {
+			p.b.fault("", "a message without its message")
+			return
+		}
 		p.message(r)
 	case "custom_message":
 		p.b.user(p.key(r), true, p.content(r.Content)...)
@@ -197,10 +202,7 @@ func branchText(summary string) string {
 }
 
 func (p *pi) message(r *piRecord) {
-	var m piMessage
-	if err := json.Unmarshal(r.Message, &m); err != nil {
-		p.b.fault("", "message: "+err.Error())
-	}
+	m := r.Message
 	key := p.key(r)
 	switch m.Role {
 	case "user":
@@ -210,7 +212,7 @@ func (p *pi) message(r *piRecord) {
 		}
 		p.b.user(key, false, blocks...)
 	case "assistant":
-		p.reply(key, &m)
+		p.reply(key, m)
 	case "toolResult":
 		if m.ToolCallID == "" {
 			p.b.fault("", "a result without the id of its call")
@@ -222,7 +224,7 @@ func (p *pi) message(r *piRecord) {
 			p.b.skip("bashExecution that the model did not see")
 			return
 		}
-		p.b.user(key, true, message.Text(ranText(&m)))
+		p.b.user(key, true, message.Text(ranText(m)))
 	case "branchSummary", "compactionSummary":
 		p.b.user(key, true, texts(branchText(m.Summary))...)
 	case "custom", "hookMessage":
@@ -286,25 +288,34 @@ type piPart struct {
 	Data, MimeType       string
 }
 
-// each calls fn with every part of content, which is an array or a string.
+// each calls fn with every part of content, which is an array or a string, and with
+// the bytes of those that are kept as they are.
 func (p *pi) each(raw json.RawMessage, fn func(json.RawMessage, *piPart)) {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
-		fn(raw, &piPart{Type: "text", Text: s})
+		fn(nil, &piPart{Type: "text", Text: s})
 		return
 	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		p.b.fault("", "content: "+err.Error())
+	if len(raw) == 0 {
 		return
 	}
-	for _, raw := range list {
-		var x piPart
-		if err := json.Unmarshal(raw, &x); err != nil {
-			p.b.fault("", "content: "+err.Error())
-			continue
+	var list []piPart
+	if p.b.decode("content", raw, &list) != nil {
+		return // the line was JSON, so this is
+	}
+	var raws []json.RawMessage
+	for i := range list {
+		x, as := &list[i], json.RawMessage(nil)
+		if x.Type == "thinking" {
+			if raws == nil && json.Unmarshal(raw, &raws) != nil {
+				return // not an array, and then there is no part
+			}
+			as = raws[i]
 		}
-		fn(raw, &x)
+		if x.Type == "" {
+			continue // of the wrong type, which was said
+		}
+		fn(as, x)
 	}
 }
 

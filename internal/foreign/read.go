@@ -8,10 +8,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
-// lines calls fn with every line that is a JSON object and names the others.
-func (b *builder) lines(ctx context.Context, r io.Reader, limit int64, fn func(line []byte)) error {
+// decode reads a value as encoding/json does, which goes on behind a member of the
+// wrong type. The error is one of syntax: the value is not JSON. What is of the
+// wrong type is a fault, and its member keeps its zero value.
+func (b *builder) decode(what string, raw []byte, into any) error {
+	err := json.Unmarshal(raw, into)
+	if bad := new(json.SyntaxError); errors.As(err, &bad) {
+		return err
+	}
+	if err != nil {
+		b.fault("", strings.TrimPrefix(what+": "+err.Error(), ": "))
+	}
+	return nil
+}
+
+// lines calls fn with every line that may be a JSON object and names those that are
+// none. fn returns an error for a line that is not JSON.
+func (b *builder) lines(ctx context.Context, r io.Reader, limit int64, fn func(line []byte) error) error {
 	br := bufio.NewReaderSize(r, 1<<20)
 	var buf []byte
 	for done := false; !done; {
@@ -41,21 +57,21 @@ func (b *builder) lines(ctx context.Context, r io.Reader, limit int64, fn func(l
 		}
 		line := bytes.TrimPrefix(buf, []byte("\xEF\xBB\xBF"))
 		clean := bytes.Trim(line, " \t\r\n\x00")
+		zeros := bytes.IndexByte(line, 0) >= 0
 		switch {
-		case bytes.IndexByte(line, 0) >= 0 && len(clean) == 0:
+		case zeros && len(clean) == 0:
 			b.fault("", "zero bytes instead of a record")
 		case len(clean) == 0:
-		case !json.Valid(clean) && done:
-			b.fault("", "the last record is incomplete")
-		case !json.Valid(clean):
-			b.fault("", "not JSON")
 		case clean[0] != '{':
-			b.fault("", "JSON, but not an object")
-		default:
-			if bytes.IndexByte(line, 0) >= 0 {
+			b.fault("", "not a JSON object")
+		case fn(clean) == nil:
+			if zeros {
 				b.fault("", "zero bytes around the record")
 			}
-			fn(clean)
+		case done:
+			b.fault("", "the last record is incomplete")
+		default:
+			b.fault("", "not JSON")
 		}
 	}
 	b.line = 0
