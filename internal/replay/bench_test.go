@@ -14,7 +14,7 @@ import (
 func BenchmarkReplay(b *testing.B) {
 	var path string
 	var size int64
-	for _, p := range recorded(b) {
+	for _, p := range recorded(b, "claude") {
 		if st, err := os.Stat(p); err == nil && st.Size() > size {
 			path, size = p, st.Size()
 		}

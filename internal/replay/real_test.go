@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,12 +10,13 @@ import (
 	"testing"
 
 	"varve.dev/caps"
+	"varve.dev/internal/foreign"
 	"varve.dev/internal/replay"
 	"varve.dev/transcript"
 )
 
-// recorded returns the recorded sessions of the reference format beside the checkout.
-func recorded(t testing.TB) []string {
+// recorded returns the recorded sessions in folders beside the checkout.
+func recorded(t testing.TB, folders ...string) []string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -27,56 +29,114 @@ func recorded(t testing.TB) []string {
 		dir = filepath.Dir(dir)
 	}
 	var files []string
-	_ = filepath.WalkDir(filepath.Join(dir, "..", "shared", "data", "claude"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".jsonl") {
-			files = append(files, path)
-		}
-		return nil
-	})
+	for _, folder := range folders {
+		_ = filepath.WalkDir(filepath.Join(dir, "..", "shared", "data", folder), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.Contains(filepath.Ext(path), ".json") {
+				files = append(files, path)
+			}
+			return nil
+		})
+	}
 	if len(files) == 0 {
-		t.Skip("no recorded sessions at ../shared/data/claude")
+		t.Skip("no recorded sessions at ../shared/data")
 	}
 	return files
 }
 
-// G-1, G-3, B-5. Every recorded session on small and usual windows under every
-// policy: Varve's own never stops, never exceeds its window, and keeps what people
-// said. Without VARVE_FULL every eighth session on the smallest window.
+// opened reads a recorded session of any agent.
+func opened(t *testing.T, path string) *replay.Recording {
+	t.Helper()
+	ctx := context.Background()
+	if !strings.Contains(path, "/claude/") {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := foreign.Open(ctx, f, st.Size(), foreign.Options{Name: path})
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		rec, err := replay.FromLog(s.Log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	l, err := transcript.ReadFile(ctx, path, transcript.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	rec, err := replay.FromLog(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// G-1, G-3, B-5. Every recorded session of every agent on small and usual windows,
+// with reasoning bound or not: Varve's own policy never stops, no request exceeds
+// the window or breaks a rule (Prepare would fail), and what people said, changed
+// files and open tasks are in the last request. Without VARVE_FULL a sample on the
+// smallest window.
 func TestRecordedSessions(t *testing.T) {
-	windows, step := []int{32_000}, 8
+	windows, step := []int{32_000}, 7
 	if os.Getenv("VARVE_FULL") != "" {
 		windows, step = []int{32_000, 200_000, 1_000_000}, 1
 	}
-	var names []string
-	for _, p := range replay.Policies() {
-		names = append(names, p.Name)
-	}
-	for _, window := range windows {
-		for i, path := range recorded(t) {
-			if i%step != 0 {
-				continue
-			}
-			l, err := transcript.ReadFile(context.Background(), path, transcript.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rec, err := replay.FromLog(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			model, _ := caps.Find("anthropic/claude-sonnet-4-6")
-			res, err := replay.Run(context.Background(), rec, replay.Options{Model: model, Window: window, Policies: names})
-			if err != nil {
-				t.Fatalf("%s: %v", filepath.Base(path), err)
-			}
-			for _, run := range res.Runs {
-				stop := 0
-				if run.Stopped != nil {
-					stop = run.Stopped.Turn
+	requests := 0
+	for i, path := range recorded(t, "claude", "codex", "gemini", "opencode", "pi") {
+		if i%step != 0 {
+			continue
+		}
+		rec := opened(t, path)
+		for _, window := range windows {
+			for _, name := range []string{"anthropic/claude-sonnet-4-6", "anthropic/claude-opus-5-5"} {
+				model, _ := caps.Find(name)
+				res, err := replay.Run(context.Background(), rec, replay.Options{Model: model, Window: window})
+				if err != nil {
+					t.Fatalf("%s: %v", filepath.Base(path), err)
 				}
-				t.Logf("%-40.40s %4dk %-12s %4d req peak %7d over %3d stop %3d sums %2d usd %7.3f rungs %v kept %v %v %v %v  %.0f ms", filepath.Base(path), window/1000, run.Policy, run.Cost.Requests, run.Peak, run.Overflows, stop, run.Cost.Summaries, run.Cost.USD, run.Rungs, run.Kept.Words, run.Kept.Files, run.Kept.Todos, run.Kept.Results, run.Millis)
+				run := res.Runs[0]
+				requests += run.Cost.Requests
+				where := fmt.Sprintf("%s, %s, %dk", filepath.Base(path), name, window/1000)
+				if run.Stopped != nil || run.Overflows > 0 || run.Peak > res.Limits.Effective {
+					t.Errorf("%s: stopped %+v, %d overflows, peak %d of %d", where, run.Stopped, run.Overflows, run.Peak, res.Limits.Effective)
+				}
+				if k := run.Kept; k.Words.Kept < k.Words.Of || k.Files.Kept < k.Files.Of || k.Todos.Kept < k.Todos.Of {
+					t.Errorf("%s: kept %+v", where, k)
+				}
 			}
-			_ = l.Close()
+		}
+	}
+	t.Logf("%d requests", requests)
+}
+
+// Policies of others run on the same recordings: none breaks a rule, and what each
+// asks of a model is counted.
+func TestPeersOnRecorded(t *testing.T) {
+	for i, path := range recorded(t, "claude") {
+		if i%8 != 1 {
+			continue
+		}
+		model, _ := caps.Find("anthropic/claude-sonnet-4-6")
+		res, err := replay.Run(context.Background(), opened(t, path), replay.Options{Model: model, Window: 32_000, Policies: allPolicies()})
+		if err != nil {
+			t.Fatalf("%s: %v", filepath.Base(path), err)
+		}
+		for _, run := range res.Runs {
+			t.Logf("%-40.40s %-12s %4d req peak %7d over %3d sums %2d usd %7.3f kept %v %v %v %v", filepath.Base(path), run.Policy, run.Cost.Requests, run.Peak, run.Overflows, run.Cost.Summaries, run.Cost.USD, run.Kept.Words, run.Kept.Files, run.Kept.Todos, run.Kept.Results)
+			if run.Cost.Requests > 0 && run.Cost.USD <= 0 {
+				t.Errorf("%s costs nothing", run.Policy)
+			}
+			if run.Policy != replay.None && run.Peak > 32_000 {
+				t.Errorf("%s: a request of %d tokens", run.Policy, run.Peak)
+			}
 		}
 	}
 }
