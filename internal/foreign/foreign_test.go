@@ -372,3 +372,34 @@ func TestCompactions(t *testing.T) {
 		t.Errorf("too few compactions to mean anything: %v", seen)
 	}
 }
+
+// TestWhoSpoke: what counts as a person's words in a rollout is what Codex's own
+// interface recorded as typed, no more and no less.
+func TestWhoSpoke(t *testing.T) {
+	for path, data := range recorded(t) {
+		if filepath.Base(filepath.Dir(path)) != "codex" {
+			continue
+		}
+		var want, got lines
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			var r object
+			if json.Unmarshal(line, &r) == nil && r["type"] == "event_msg" && sub(r, "payload")["type"] == "user_message" {
+				want.add("typed", canon(sub(r, "payload")["message"]))
+			}
+		}
+		for _, e := range read(t, data, "").Entries {
+			text, ok := e.PromptText()
+			if !ok || e.Meta || e.CompactSummary {
+				continue
+			}
+			m, err := e.Message()
+			if err != nil || len(m.Content) != 1 {
+				t.Fatalf("%.60q: %v", text, err)
+			}
+			got.add("typed", canon(m.Content[0].Text))
+		}
+		if d := difference(want, got); len(want) == 0 || len(d) > 0 {
+			t.Errorf("%s: of %d typed messages %d differ: %v", filepath.Base(path), len(want), len(d), d)
+		}
+	}
+}
