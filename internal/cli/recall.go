@@ -12,7 +12,7 @@ import (
 
 // recallCmd is `varve recall`.
 type recallCmd struct {
-	ID    string   `arg:"" help:"Id of the session, the beginning of one, title, or file."`
+	ID    string   `arg:"" help:"Id of the session, the beginning of one, title, or file; also a file of Codex, Gemini CLI, opencode or pi."`
 	Words []string `arg:"" optional:"" help:"What to look for."`
 	Call  string   `name:"id" placeholder:"TOOLUSE" help:"The tool call with this id, and its result, whole."`
 	Path  string   `placeholder:"FILE" help:"The calls that name this file, in the order of the log."`
@@ -44,11 +44,7 @@ func (c *recallCmd) Run(ctx context.Context, a *app, g *grammar) error {
 	if asked != 1 {
 		return &usageError{errors.New("say what to look for: words, or --id TOOLUSE, or --path FILE")}
 	}
-	s, err := g.Sessions.find(ctx, a, c.ID)
-	if err != nil {
-		return err
-	}
-	log, err := transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
+	id, path, log, err := c.open(ctx, a, g)
 	if err != nil {
 		return err
 	}
@@ -66,7 +62,7 @@ func (c *recallCmd) Run(ctx context.Context, a *app, g *grammar) error {
 		return err
 	}
 	if c.JSON {
-		return a.out.json(recallJSON{1, s.ID, s.Path, res}, "", nil)
+		return a.out.json(recallJSON{1, id, path, res}, "", nil)
 	}
 	for i, h := range res.Hits {
 		if i > 0 {
@@ -78,11 +74,32 @@ func (c *recallCmd) Run(ctx context.Context, a *app, g *grammar) error {
 		a.out.line("Nothing of that is in the log.")
 		return nil
 	}
-	if c.Call == "" {
+	switch {
+	case c.Call != "":
+	case path == c.ID: // a file of another agent, which only replay and recall read
+		a.out.note("%s of %s; `varve recall %s --id …` shows a call whole.", countOf(len(res.Hits), "hit", "hits"), countOf(res.Matched, "entry that matches", "entries that match"), id)
+	default:
 		a.out.note("%s of %s; `varve recall %s --id …` shows a call whole, `varve sessions show %s --full` everything.", countOf(len(res.Hits), "hit", "hits"),
-			countOf(res.Matched, "entry that matches", "entries that match"), s.ID, s.ID)
+			countOf(res.Matched, "entry that matches", "entries that match"), id, id)
 	}
 	return nil
+}
+
+// open reads the log of a session, or what a file of another agent is as one.
+func (c *recallCmd) open(ctx context.Context, a *app, g *grammar) (id, path string, log *transcript.Log, err error) {
+	other, err := a.foreignSession(ctx, c.ID)
+	if err != nil {
+		return "", "", nil, err
+	}
+	if other != nil {
+		return c.ID, c.ID, other.Log(), nil
+	}
+	s, err := g.Sessions.find(ctx, a, c.ID)
+	if err != nil {
+		return "", "", nil, err
+	}
+	log, err = transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
+	return s.ID, s.Path, log, err
 }
 
 // hit prints one hit: where it stands, and what it says.
