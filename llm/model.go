@@ -134,6 +134,8 @@ type Summarize struct {
 
 // Mismatch says what the server does with reasoning whose prefix changed. The
 // server does not remember it: a session that once used Drop keeps using it.
+// Where a mode of thinking cannot say it, Drop leaves all reasoning out of the
+// request, and Error changes nothing.
 type Mismatch string
 
 // Values of Mismatch.

@@ -177,6 +177,38 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
+// TestMismatchWithoutThinking: modes that do not think have no field for bound
+// reasoning; the drop option leaves it out of the request instead, all of it.
+func TestMismatchWithoutThinking(t *testing.T) {
+	for model, mode := range map[string]string{"claude-sonnet-5-5": "between_tools", "claude-haiku-5-5": "disabled"} {
+		sim := modelsim.ForTest(t, modelsim.Config{Script: "turn\n  think a\n  say One.\nturn\n  think b\n  redacted\n  say Two.\ndefault\n  say Three.\n"})
+		m := anthropic.New("any", model)
+		m.BaseURL = sim.URL
+		req := &llm.Request{MaxOutput: 2000, Options: anthropic.Options{Thinking: "adaptive"}.JSON()}
+		for _, said := range []string{"first", "second"} {
+			req.Messages = append(req.Messages, message.User(said).AppendRequest(nil))
+			reply, err := llm.Collect(m.Stream(t.Context(), req))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Messages = append(req.Messages, reply.Message.AppendRequest(nil))
+		}
+		req.Messages[0] = message.User("changed").AppendRequest(nil)
+		req.Messages = append(req.Messages, message.User("third").AppendRequest(nil))
+		req.Options = anthropic.Options{Thinking: mode}.JSON()
+		if _, err := llm.Collect(m.Stream(t.Context(), req)); llm.KindOf(err) != llm.KindMismatch {
+			t.Errorf("%s, %s: %v", model, mode, err)
+		}
+		req.Mismatch = llm.MismatchDrop
+		if _, err := llm.Collect(m.Stream(t.Context(), req)); err != nil {
+			t.Errorf("%s, %s: %v", model, mode, err)
+		}
+		if n, err := m.CountTokens(t.Context(), req); err != nil || n.Input == 0 {
+			t.Errorf("%s, %s: %+v, %v", model, mode, n, err)
+		}
+	}
+}
+
 // TestServerSummary: C-5, a summary on demand stands first, unmodified, in place of
 // what it covers; one that is missing is told apart.
 func TestServerSummary(t *testing.T) {

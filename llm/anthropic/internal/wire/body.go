@@ -53,16 +53,9 @@ func (d Defaults) Build(req *llm.Request, count bool) (*Body, *llm.Error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("there are no messages to send")
 	}
-	msgs := make([]json.RawMessage, len(req.Messages))
-	for i, raw := range req.Messages {
-		clean, err := unmark(raw)
-		if err != nil {
-			return nil, invalid("message %d is not JSON: %v", i, err)
-		}
-		msgs[i] = wholeContent(clean)
-		if !json.Valid(msgs[i]) || roleOf(msgs[i]) == "" {
-			return nil, invalid("message %d is not a message", i)
-		}
+	msgs, err := cleaned(req, opts)
+	if err != nil {
+		return nil, err
 	}
 	betas = append(betas, messageBetas(msgs)...)
 	system, tools, bad := fixedParts(req)
@@ -96,6 +89,60 @@ func (d Defaults) Build(req *llm.Request, count bool) (*Body, *llm.Error) {
 	slices.Sort(betas)
 	b.Betas = slices.Compact(betas)
 	return b, nil
+}
+
+// cleaned returns the messages as they are sent, but for the cache marks.
+func cleaned(req *llm.Request, opts []member) ([]json.RawMessage, *llm.Error) {
+	strip := req.Mismatch == llm.MismatchDrop && !bindable(get(opts, "thinking"))
+	msgs := make([]json.RawMessage, 0, len(req.Messages))
+	for i, raw := range req.Messages {
+		clean, err := unmark(raw)
+		if err != nil {
+			return nil, invalid("message %d is not JSON: %v", i, err)
+		}
+		m := wholeContent(clean)
+		if !json.Valid(m) || roleOf(m) == "" {
+			return nil, invalid("message %d is not a message", i)
+		}
+		if strip {
+			if m = withoutReasoning(m); m == nil {
+				continue
+			}
+		}
+		msgs = append(msgs, m)
+	}
+	if len(msgs) == 0 {
+		return nil, invalid("the messages hold nothing but reasoning, which the mode of thinking does not allow to send")
+	}
+	return msgs, nil
+}
+
+// withoutReasoning leaves the reasoning of a reply out; nil when nothing else is in it.
+func withoutReasoning(raw json.RawMessage) json.RawMessage {
+	if roleOf(raw) != string(message.RoleAssistant) || !bytes.Contains(raw, []byte("thinking")) {
+		return raw
+	}
+	ms, err := members(raw)
+	if err != nil {
+		return raw
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(get(ms, "content"), &items) != nil {
+		return raw
+	}
+	n := len(items)
+	items = slices.DeleteFunc(items, func(b json.RawMessage) bool {
+		var head struct{ Type string }
+		_ = json.Unmarshal(b, &head) // what is no block has no type, and stays for the API to refuse
+		return head.Type == message.TypeThinking || head.Type == message.TypeRedactedThinking
+	})
+	switch len(items) {
+	case n:
+		return raw
+	case 0:
+		return nil
+	}
+	return object(put(ms, "content", append(append([]byte{'['}, bytes.Join(raws(items), []byte{','})...), ']')))
 }
 
 func (b *Body) head(model string, req *llm.Request, maxOutput int, count bool, opts []member) {
@@ -208,7 +255,7 @@ func (d Defaults) options(req *llm.Request) (opts []member, betas []string, _ *l
 		}
 		betas, opts = append(betas, list...), drop(opts, "betas")
 	}
-	if req.Mismatch != llm.MismatchDefault {
+	if thinking := get(opts, "thinking"); req.Mismatch != llm.MismatchDefault && (bindable(thinking) || !isObject(thinking)) {
 		thinking, err := bind(get(opts, "thinking"), req.Mismatch)
 		if err != nil {
 			return nil, nil, invalid("the option thinking: %v", err)
@@ -231,6 +278,20 @@ func (d Defaults) options(req *llm.Request) (opts []member, betas []string, _ *l
 // maxInstructions is the longest text the API takes for a summary, in characters.
 const maxInstructions = 16384
 
+// bindable reports whether the mode of thinking has a field for what happens to
+// reasoning whose prefix changed. The modes that do not think (disabled,
+// between_tools) have none: with them reasoning is left out of the request, all of
+// it, which the API always takes.
+func bindable(thinking json.RawMessage) bool {
+	var t struct{ Type string }
+	return isNull(thinking) || json.Unmarshal(thinking, &t) == nil && (t.Type == "adaptive" || t.Type == "enabled")
+}
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{'
+}
+
 // bind sets what happens to reasoning whose prefix changed.
 func bind(thinking json.RawMessage, m llm.Mismatch) (json.RawMessage, error) {
 	if isNull(thinking) {
@@ -239,9 +300,6 @@ func bind(thinking json.RawMessage, m llm.Mismatch) (json.RawMessage, error) {
 	ms, err := members(thinking)
 	if err != nil {
 		return nil, err
-	}
-	if t := str(get(ms, "type")); t != "adaptive" && t != "enabled" {
-		return thinking, nil // the other modes have no such field
 	}
 	return object(put(ms, "block_binding", fmt.Appendf(nil, `{"prefix_mismatch_behavior":%s}`, message.AppendString(nil, string(m))))), nil
 }

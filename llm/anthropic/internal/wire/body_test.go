@@ -98,6 +98,8 @@ var golden = []struct {
 	{"drop", llm.Request{Messages: turn(), Options: json.RawMessage(`{"thinking":{"type":"adaptive","display":"omitted"}}`), Mismatch: llm.MismatchDrop}, "thinking-binding-controls-2026-08-01"},
 	{"drop-default", llm.Request{Messages: turn(), Mismatch: llm.MismatchDrop}, "thinking-binding-controls-2026-08-01"},
 	{"drop-disabled", llm.Request{Messages: turn(), Options: json.RawMessage(`{"thinking":{"type":"disabled"}}`), Mismatch: llm.MismatchDrop}, ""},
+	{"drop-between", llm.Request{Messages: messages(message.User("a"), message.Assistant(message.Thinking("only", "s")), message.User("b")), Options: json.RawMessage(`{"thinking":{"type":"between_tools"}}`), Mismatch: llm.MismatchDrop}, ""},
+	{"error-disabled", llm.Request{Messages: turn(), Options: json.RawMessage(`{"thinking":{"type":"disabled"}}`), Mismatch: llm.MismatchError}, ""},
 	{"system-inside", llm.Request{Messages: []json.RawMessage{messages(message.User("hi"))[0], json.RawMessage(toolChange), json.RawMessage(nowSystem)}},
 		"inline-tools-2026-09-15,mid-conversation-system-clear-at-2026-08-21,mid-conversation-tool-changes-2026-07-01"},
 	{"other-betas", llm.Request{Messages: messages(message.User("hi")), Options: json.RawMessage(`{"speed":"fast","fallbacks":[{"model":"x"}],"mcp_servers":[{"name":"m"}],"thinking":{"type":"adaptive","display":"updates"}}`)},
