@@ -179,7 +179,7 @@ func TestWords(t *testing.T) {
 func TestSnippets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	alphabet := []string{"word ", "naïve ", "日本語", "🙂 ", "a", "\n", "ÄÖÜ", "needle "}
-	for range 60 {
+	for range 20 {
 		var b strings.Builder
 		for range rnd.IntN(400) {
 			b.WriteString(alphabet[rnd.IntN(len(alphabet))])
@@ -208,7 +208,7 @@ func TestSnippets(t *testing.T) {
 
 // Every needle that is planted in a generated log, damaged ones too, is found.
 func TestPlanted(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		lines := loggen.Make(rand.New(rand.NewPCG(seed, 1)), loggen.Options{Turns: 20, Text: 200, Thinking: true, Rewinds: true})
 		n := 0
 		for i, line := range lines {
@@ -255,7 +255,7 @@ func corpus(t testing.TB) []string {
 // result is found: the first by its own words, the others by id, whole. The log is
 // read a second time here with encoding/json alone. A sample without VARVE_FULL.
 func TestRecordedSessions(t *testing.T) {
-	step := 12
+	step := 24
 	if os.Getenv("VARVE_FULL") != "" {
 		step = 1
 	}

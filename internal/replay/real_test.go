@@ -85,7 +85,7 @@ func opened(t *testing.T, path string) *replay.Recording {
 // files and open tasks are in the last request. Without VARVE_FULL a sample on the
 // smallest window.
 func TestRecordedSessions(t *testing.T) {
-	windows, step := []int{32_000}, 7
+	windows, step := []int{32_000}, 14
 	if os.Getenv("VARVE_FULL") != "" {
 		windows, step = []int{32_000, 200_000, 1_000_000}, 1
 	}
@@ -121,7 +121,7 @@ func TestRecordedSessions(t *testing.T) {
 // asks of a model is counted.
 func TestPeersOnRecorded(t *testing.T) {
 	for i, path := range recorded(t, "claude") {
-		if i%8 != 1 {
+		if i%16 != 1 {
 			continue
 		}
 		model, _ := caps.Find("anthropic/claude-sonnet-4-6")
