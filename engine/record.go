@@ -137,6 +137,11 @@ func (e *Engine) account(req *Request, r Reply) CacheReport {
 	prompt := req.Tokens
 	if u := r.Usage; u != nil && u.ContextTokens() > 0 {
 		rep.Read, rep.Written, rep.Uncached = u.CacheReadTokens, u.CacheCreationTokens, u.InputTokens
+		for _, it := range u.Iterations {
+			if it.Type == "compaction" { // the server summarized first: that call read the conversation, the reply only its summary
+				rep.Read, rep.Written, rep.Uncached = rep.Read+it.CacheReadTokens, rep.Written+it.CacheCreationTokens, rep.Uncached+it.InputTokens
+			}
+		}
 		prompt = int(u.ContextTokens())
 		// A tenth is left for what stands behind the last mark of the cache.
 		if floor := int64(max(e.cfg.Caps.Cache.MinTokens, minCached)); rep.Expected >= floor && rep.Read < rep.Expected-rep.Expected/10 {
