@@ -16,8 +16,6 @@ import (
 	"varve.dev/caps"
 	"varve.dev/internal/replay"
 	"varve.dev/internal/vfs"
-	"varve.dev/llm"
-	"varve.dev/llm/anthropic"
 )
 
 // modelsCmd is `varve models`.
@@ -124,20 +122,17 @@ func (c *modelsCmd) refresh(ctx context.Context, a *app, file string) error {
 	if file == "" {
 		return errors.New("there is no folder for caches here, so nothing can be kept; set XDG_CACHE_HOME or HOME")
 	}
-	m, err := anthropic.FromEnv(a.env.Getenv, "")
+	q, err := newAsker(a.env.Getenv)
 	if err != nil {
 		return fmt.Errorf("%w; without --refresh the table of %s is shown", err, caps.Dated())
 	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	list, err := m.Models(ctx)
+	list, err := q.models(ctx)
 	if err != nil {
 		return fmt.Errorf("the provider could not be asked: %w; without --refresh the table of %s is shown", err, caps.Dated())
 	}
-	said := answers{Provider: c.Provider, Asked: a.env.Now().UTC(), Models: []answer{}}
-	for _, x := range list {
-		said.Models = append(said.Models, answerOf(x))
-	}
+	said := answers{Provider: c.Provider, Asked: a.env.Now().UTC(), Models: append([]answer{}, list...)}
 	data, err := json.MarshalIndent(said, "", "  ")
 	if err != nil {
 		return err
@@ -150,10 +145,6 @@ func (c *modelsCmd) refresh(ctx context.Context, a *app, file string) error {
 	}
 	a.out.note("%s asked of %s.", countOf(len(list), "model", "models"), c.Provider)
 	return nil
-}
-
-func answerOf(x llm.Info) answer {
-	return answer{Name: x.ID, Window: x.Probe.Window, MaxOutput: x.Probe.MaxOutput, Input: x.Probe.InputLimit, Lifecycle: x.Lifecycle}
 }
 
 // list merges the table with what the provider said, which wins.
