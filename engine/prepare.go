@@ -225,6 +225,8 @@ type sentRequest struct {
 	tokens int // its prompt, as the provider counted it
 	at     time.Time
 	known  bool // prefix is set; false when only a receipt is left of it
+
+	compacted bool // the server compacted before it answered
 }
 
 // keepPrefix makes sure, on models that bind reasoning to what stands before it,
@@ -349,6 +351,10 @@ func (e *Engine) expected() (n int, cause string, at view.Position) {
 	}
 	if s.frame != e.frame.ID {
 		return 0, "system text, tools or model changed", at
+	}
+	if s.compacted {
+		// The marks were in what it summarized: nothing behind the summary was cached.
+		return 0, "the server compacted the conversation", at
 	}
 	if !s.known {
 		if e.prefix.Blocks() >= s.blocks && e.prefix.Hash(s.blocks) == s.hash {

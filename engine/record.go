@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/internal/validate"
 	"varve.dev/message"
@@ -138,7 +139,7 @@ func (e *Engine) account(req *Request, r Reply) CacheReport {
 	if u := r.Usage; u != nil && u.ContextTokens() > 0 {
 		rep.Read, rep.Written, rep.Uncached = u.CacheReadTokens, u.CacheCreationTokens, u.InputTokens
 		for _, it := range u.Iterations {
-			if it.Type == "compaction" { // the server summarized first: that call read the conversation, the reply only its summary
+			if it.Type == iterationCompaction { // the server summarized first: that call read the conversation, the reply only its summary
 				rep.Read, rep.Written, rep.Uncached = rep.Read+it.CacheReadTokens, rep.Written+it.CacheCreationTokens, rep.Uncached+it.InputTokens
 			}
 		}
@@ -152,8 +153,17 @@ func (e *Engine) account(req *Request, r Reply) CacheReport {
 			e.note(Event{Kind: CacheBreak, Expected: int(rep.Expected), Read: int(rep.Read), At: req.at, Detail: rep.Cause})
 		}
 	}
-	e.sent = &sentRequest{prefix: req.prefix, blocks: req.Blocks, hash: req.PrefixHash, frame: req.Frame.ID, tokens: prompt, at: e.cfg.Now(), known: true}
+	e.sent = &sentRequest{prefix: req.prefix, blocks: req.Blocks, hash: req.PrefixHash, frame: req.Frame.ID, tokens: prompt, at: e.cfg.Now(), known: true,
+		compacted: r.Usage != nil && compacted(*r.Usage)}
 	return rep
+}
+
+// iterationCompaction is a call that the server made to summarize (API.md 1.2).
+const iterationCompaction = "compaction"
+
+// compacted reports whether the server compacted before it answered.
+func compacted(u message.Usage) bool {
+	return slices.ContainsFunc(u.Iterations, func(it message.Iteration) bool { return it.Type == iterationCompaction })
 }
 
 // minCached is the shortest prefix that any provider caches (API.md 1.7: 512 to
@@ -177,7 +187,7 @@ func (e *Engine) resumeReceipt() {
 		}
 		s := &sentRequest{blocks: r.Blocks, hash: r.PrefixHash, frame: r.Frame}
 		if u, err := message.ParseUsage(r.Usage); err == nil {
-			s.tokens = int(u.ContextTokens())
+			s.tokens, s.compacted = int(u.ContextTokens()), compacted(u)
 		}
 		for j := i; j >= 0; j-- {
 			if t, ok := e.log.Entries[j].Time(); ok {
