@@ -354,6 +354,33 @@ func TestExactBytes(t *testing.T) {
 	}
 }
 
+// TestLifetimeStays: anthropics/claude-code#47261. A session that is resumed asks for
+// the same lifetime as before, from its first request on: it depends on the policy
+// alone, not on how long the conversation is or whose marks it came with.
+func TestLifetimeStays(t *testing.T) {
+	for _, c := range []struct {
+		cache       llm.Cache
+		long, short bool
+	}{{llm.CacheShort, false, true}, {llm.CacheMixed, true, true}, {llm.CacheLong, true, false}} {
+		for n := 1; n <= 12; n += 2 {
+			var msgs []json.RawMessage
+			for range n {
+				msgs = append(msgs, turn()...)
+			}
+			msgs = append(msgs, json.RawMessage(`{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]}`))
+			b, bad := model.Build(&llm.Request{System: json.RawMessage(testSystem), Tools: json.RawMessage(testTools), Messages: msgs, Cache: c.cache}, false)
+			if bad != nil {
+				t.Fatal(bad)
+			}
+			long := strings.Contains(string(b.JSON), `"cache_control":{"type":"ephemeral","ttl":"1h"}`)
+			short := strings.Contains(string(b.JSON), `"cache_control":{"type":"ephemeral"}`)
+			if long != c.long || short != c.short {
+				t.Errorf("%q, %d turns: marks of an hour %v, of five minutes %v", c.cache, n, long, short)
+			}
+		}
+	}
+}
+
 func FuzzBody(f *testing.F) {
 	for _, g := range golden {
 		f.Add([]byte(g.req.System), []byte(g.req.Options), []byte(g.req.Messages[0]))
