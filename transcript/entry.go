@@ -79,6 +79,7 @@ type Head struct {
 	CompactSummary bool
 	TranscriptOnly bool
 	APIError       bool
+	forked         bool // the member forkedFrom exists
 
 	body span // the message member's value
 	own  span // the varve member's value

@@ -341,6 +341,9 @@ func (s *scanner) member(m *members, h *Head) {
 		s.message(m, h)
 	case "varve":
 		h.own = m.value()
+	case "forkedFrom":
+		m.value()
+		h.forked = true
 	default:
 		m.value()
 	}

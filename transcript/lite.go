@@ -90,11 +90,11 @@ type liteReader struct {
 	got     map[string]bool // metadata types seen, from the end
 	ai      string
 	sum     string
-	uuids   map[string]bool
 	leafOf  map[string]string // summary text by leaf
 	block   bool              // the tail holds a block of re-appended metadata
 	windows []*liteBuffer     // to be given back
-	count   int               // messages in the windows
+	counted [][]*Entry        // the entries of the windows, good until release
+	count   int               // messages among them
 	seen    int64             // bytes in the windows
 	cmd     string            // the first slash command, shown where no prompt is
 }
@@ -113,7 +113,12 @@ type liteBuffer struct {
 	window  [liteWindow]byte
 	long    []byte // for windows that are longer; nil while there was none
 	entries [liteEntries]Entry
+	listed  [liteEntries]*Entry
 	used    bool // entries are taken
+
+	// What repeats from line to line repeats from log to log, too, in the lists of
+	// one project.
+	scan scanner
 }
 
 // liteEntries is how many entries of a window are read into memory that is used
@@ -144,6 +149,10 @@ func (r *liteReader) release() {
 	for _, b := range r.windows {
 		if b.used {
 			clear(b.entries[:])
+			clear(b.listed[:])
+			if len(b.scan.seen) == maxInterned {
+				clear(b.scan.seen) // of logs that were listed long ago
+			}
 			b.used = false
 		}
 		liteBuffers.Put(b)
@@ -170,8 +179,10 @@ func (r *liteReader) parse(data []byte, from, size int64) (entries []*Entry, fir
 	}
 	lr := &lineReader{}
 	if n := len(r.windows); n > 0 && !r.windows[n-1].used {
-		r.windows[n-1].used = true
-		lr.slab = r.windows[n-1].entries[:]
+		b := r.windows[n-1]
+		b.used = true
+		lr.slab, lr.entries, lr.scan = b.entries[:], b.listed[:0], b.scan
+		defer func() { b.scan = lr.scan }()
 	}
 	_ = eachLineOf(context.Background(), data[start:stop], from+int64(start), func(line []byte, off int64, how lineKind) {
 		lr.line(line, off, 0, how)
@@ -224,6 +235,7 @@ func hasMessage(entries []*Entry) bool {
 }
 
 func (r *liteReader) countIn(entries []*Entry) {
+	r.counted = append(r.counted, entries)
 	for _, e := range entries {
 		r.seen += int64(e.Len) + 1
 		if (e.Type == TypeUser || e.Type == TypeAssistant) && !e.Meta {
@@ -240,10 +252,6 @@ func (r *liteReader) newest(e *Entry) {
 	}
 	if e.IsChain() {
 		l.Branch, l.CWD, l.Version = first(l.Branch, e.GitBranch), first(l.CWD, e.CWD), first(l.Version, e.Version)
-		if r.uuids == nil {
-			r.uuids = make(map[string]bool)
-		}
-		r.uuids[e.UUID] = true
 	}
 	if (e.Type == TypeUser || e.Type == TypeAssistant) && l.Last.IsZero() {
 		if t, ok := e.Time(); ok {
@@ -358,9 +366,6 @@ func (r *liteReader) head(tailFrom int64) (to int64, err error) {
 			if e := entries[i]; e.Type == TypeSummary || e.Type != TypeLastPrompt && to == tailFrom {
 				r.meta(e)
 			}
-			if e := entries[i]; e.IsChain() && r.uuids != nil {
-				r.uuids[e.UUID] = true
-			}
 		}
 		if end == tailFrom {
 			r.lite.Whole = true
@@ -434,8 +439,7 @@ func sideOnly(entries []*Entry) bool {
 }
 
 func (e *Entry) forkedFrom() string {
-	raw, err := e.Raw()
-	if err != nil || !bytes.Contains(raw, []byte(`"forkedFrom"`)) {
+	if !e.forked {
 		return ""
 	}
 	v, ok := e.Field("forkedFrom")
@@ -446,9 +450,10 @@ func (e *Entry) forkedFrom() string {
 	return (*scanner)(nil).text(f, span{0, int32(len(f))})
 }
 
-// sideStart is how a side entry's line begins; inside a string its quotes would
-// be escaped, so a hit is a line, whatever the conversation talks about.
-var sideStart = []byte("\n{\"type\":")
+// sideStart is how a side entry's line begins behind the newline; inside a string
+// its quotes would be escaped, so a hit is a line, whatever the conversation talks
+// about.
+var sideStart = []byte("{\"type\":")
 
 // backScan looks for metadata between the windows, from behind, up to a bound.
 func (r *liteReader) backScan(headTo, tailFrom int64) error {
@@ -471,12 +476,13 @@ func (r *liteReader) backScan(headTo, tailFrom int64) error {
 		}
 		var hits []int
 		for at := 0; ; {
-			k := bytes.Index(data[at:], sideStart)
+			k := bytes.IndexByte(data[at:], '\n')
 			if k < 0 || at+k >= int(to-from)+1 {
 				break
 			}
-			hits = append(hits, at+k+1)
-			at += k + 1
+			if at += k + 1; bytes.HasPrefix(data[at:], sideStart) {
+				hits = append(hits, at)
+			}
 		}
 		for i := len(hits) - 1; i >= 0; i-- {
 			line := data[hits[i]:]
@@ -506,7 +512,7 @@ func (r *liteReader) finish(headTo, tailFrom int64) {
 			// Old clients wrote titles of other sessions here: trust one only when
 			// the leaf that it names is in this file.
 			for leaf, v := range r.leafOf {
-				if r.uuids[leaf] && (l.Title == "" || v < l.Title) {
+				if r.holds(leaf) && (l.Title == "" || v < l.Title) {
 					l.Title, l.TitleFrom = v, TypeSummary
 				}
 			}
@@ -519,6 +525,19 @@ func (r *liteReader) finish(headTo, tailFrom int64) {
 	if !l.Whole && r.seen > 0 {
 		l.Messages = int(float64(r.count) * float64(l.Size) / float64(r.seen))
 	}
+}
+
+// holds reports whether an entry that takes part in chains and has that uuid was
+// read.
+func (r *liteReader) holds(uuid string) bool {
+	for _, entries := range r.counted {
+		for _, e := range entries {
+			if e.UUID == uuid && e.IsChain() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // PromptText returns what a person typed in this entry as one line, at most 1,000

@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -110,12 +111,18 @@ func (e *Entry) metaValue() (string, bool) {
 	if !ok {
 		return "", false
 	}
+	if in, ok := plainText(raw, span{0, int32(len(raw))}); ok && !slices.ContainsFunc(in, isControl) {
+		return string(in), true
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return "", false
 	}
 	return s, true
 }
+
+// isControl reports whether c may not stand in a JSON string as it is.
+func isControl(c byte) bool { return c < 0x20 }
 
 // metaKeys names the member in which each one-valued metadata type keeps its value.
 var metaKeys = map[string]string{

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -143,8 +142,8 @@ func (f *file) session() *Session {
 // load reads what a list shows of the session.
 func (f *Finder) load(fl *file) *Session {
 	s := fl.session()
-	var r vfs.File
-	if r, s.Err = f.FS.OpenFile(fl.path, os.O_RDONLY, 0); s.Err == nil {
+	var r vfs.Reader
+	if r, s.Err = vfs.OpenReader(f.FS, fl.path); s.Err == nil {
 		s.Lite, s.Faults, s.Err = transcript.ReadLite(r, fl.size)
 		if err := r.Close(); s.Err == nil {
 			s.Err = err
