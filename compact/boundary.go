@@ -85,6 +85,9 @@ type edit struct {
 	kept         []string // uuids of entries that stay, in the order of the view
 	head         bool     // the kept entries stand before the summary (from)
 	attach       []Attachment
+
+	native *Native // what the provider is sent in place of the text
+	added  string  // what a provider's summary leaves out: it stands directly behind it
 }
 
 // entries builds the entries of a compaction: boundary, summary, attachments, in
@@ -95,20 +98,24 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 		keep[u] = true
 	}
 	boundaryID, summaryID := j.id(), j.id()
+	anchorID := summaryID
+	if ed.added != "" {
+		anchorID = j.id()
+	}
 	own := transcript.BoundaryOwn{Rung: ed.rung, Cause: j.Cause, CoversLeaf: j.View.Leaf, CoversHash: j.hash(), Thinking: "keep", Frame: j.Frame.ID}
 	if loss, err := json.Marshal(j.loss(keep)); err == nil {
 		own.Loss = loss
 	}
-	if j.Caps.PrefixBound && !ed.head && len(ed.kept) > 0 {
+	if j.Caps.PrefixBound && !ed.head && len(ed.kept) > 0 && ed.native == nil {
 		own.Thinking = "strip" // what stood before the kept part is gone (C-0)
 	}
 	trigger := "auto"
-	if j.Cause == "manual" {
+	if j.Cause == CauseManual {
 		trigger = "manual"
 	}
 	b := transcript.Boundary{Trigger: trigger, PreTokens: int64(j.Total)}
 	if len(ed.kept) > 0 {
-		anchor := summaryID
+		anchor := anchorID
 		if ed.head {
 			anchor = boundaryID
 		}
@@ -124,8 +131,11 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 	facts := j.checkpoint()
 	build := func(b transcript.Boundary) []*transcript.Entry {
 		out := []*transcript.Entry{j.stampWith(boundaryID).CompactBoundary(j.View.Leaf, b),
-			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), transcript.Own(map[string]string{"source": ed.source}))}
+			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), transcript.Own(summaryOwn{ed.source, ed.native}))}
 		parent := summaryID
+		if ed.added != "" {
+			out, parent = append(out, j.stampWith(anchorID).Attachment(summaryID, factsAttachment, []string{ed.added})), anchorID
+		}
 		for _, a := range ed.attach {
 			e := j.Stamp.Attachment(parent, a.What, a.Rendered)
 			out, parent = append(out, e), e.UUID
@@ -134,6 +144,12 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 	}
 	b.PostTokens = int64(j.Try(build(b)).Tokens)
 	return build(b)
+}
+
+// summaryOwn is what Varve adds to a summary entry.
+type summaryOwn struct {
+	Source string  `json:"source"`
+	Native *Native `json:"native,omitempty"`
 }
 
 func (j *job) id() string {

@@ -3,14 +3,18 @@ package compact
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"varve.dev/tokens"
 	"varve.dev/transcript"
 )
 
 // Summarizer asks a model for a summary. It is called with the conversation as the
 // model sees it and returns the reply's text. The error says why there is none;
-// one that wraps [ErrTooLong] makes the ladder ask again for less.
+// one that wraps [ErrTooLong] makes the ladder ask again for less. It must return
+// soon after ctx has ended, and may be called from a goroutine of the ladder's
+// while [Policy].Drafts or collapse mode is on.
 type Summarizer interface {
 	Summarize(ctx context.Context, r SummaryRequest) (string, error)
 }
@@ -47,10 +51,12 @@ type Notes interface {
 
 // Ladder is the ladder of an engine. Its fields are set before the first use; the
 // zero value compacts with the ledger. It keeps the state of one session (the
-// breaker, what was tried) and is safe for concurrent use.
+// breaker, what was tried, drafts) and is safe for concurrent use. With drafts or
+// in collapse mode its owner ends it with [Ladder.Close].
 type Ladder struct {
 	Policy     Policy
 	Summarizer Summarizer                              // nil: the ledger
+	Server     Server                                  // has the provider summarize, and is tried first; nil: not asked
 	Attacher   Attacher                                // nil: nothing is attached
 	Notes      Notes                                   // nil: no session notes
 	Facts      func(entries []*transcript.Entry) Facts // nil: package ledger over the log
@@ -60,10 +66,13 @@ type Ladder struct {
 	Observe    func(Event)                             // nil: not told
 
 	mu       sync.Mutex
-	failures int    // summary calls in a row without an accepted result
-	stalls   int    // compactions in a row that brought nothing
-	last     string // leaf that the last compaction covered
+	failures int // summary calls in a row without an accepted and useful result
+	progress progress
 	known    known
+	drafts   drafts
+	stats    Stats
+	calls    atomic.Int64
+	wg       sync.WaitGroup // of drafts in the making
 }
 
 // Limits are the figures of C-1 to C-12. Each has the value of the specification
@@ -78,6 +87,10 @@ type Limits struct {
 	Retries      int // attempts with less when a summary request is too long, 3
 	Stalls       int // compactions without gain after which the ladder stops, 3
 	Output       int // tokens of a summary at most, 20,000
+
+	// Wait is how long one summary may take, retries included: 10 minutes, in which
+	// a slow model writes Output tokens.
+	Wait time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -89,6 +102,9 @@ func (l Limits) withDefaults() Limits {
 		if *p.v <= 0 {
 			*p.v = p.d
 		}
+	}
+	if l.Wait <= 0 {
+		l.Wait = 10 * time.Minute
 	}
 	return l
 }
@@ -109,7 +125,29 @@ const (
 	Failed   EventKind = "failed"   // a rung could not make a plan
 	Breaker  EventKind = "breaker"  // no summary is asked for any more in this session
 	Stalled  EventKind = "stalled"  // compactions bring nothing any more
+
+	Drafting EventKind = "drafting" // a summary is being made in the background
+	Drafted  EventKind = "drafted"  // it is ready
+	Dropped  EventKind = "dropped"  // it is not used: what it covers changed, or something else was done
 )
+
+// Stats counts what summaries cost and what came of them, for one [Ladder].
+type Stats struct {
+	Calls    int // of the summarizer and of the server
+	Accepted int // summaries of a model, drafts or the server in use
+	Failed   int // questions without a summary, or without a useful one
+	Drafts   int // begun in the background
+	Dropped  int // drafts that were not used
+}
+
+// Stats returns the counts so far.
+func (l *Ladder) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := l.stats
+	out.Calls = int(l.calls.Load())
+	return out
+}
 
 func (l *Ladder) note(e Event) {
 	if l.Observe != nil {
@@ -156,9 +194,7 @@ func (l *Ladder) Plan(ctx context.Context, s Situation) (string, []*transcript.E
 	if err != nil {
 		return "", nil, err
 	}
-	if s.Cause == CauseThreshold && l.stalls >= j.limits.Stalls {
-		return "", nil, nil // said when it was found out; an overflow still drops
-	}
+	l.collect(s) // a draft that is ready is looked at first
 	for _, r := range l.rungs(j) {
 		plan, err := r.plan(ctx, j)
 		if ctx.Err() != nil {
@@ -173,13 +209,33 @@ func (l *Ladder) Plan(ctx context.Context, s Situation) (string, []*transcript.E
 		}
 		if why := j.reject(plan, r.final()); why != "" {
 			l.note(Event{Rung: r.name(), Kind: Rejected, Detail: why})
-			l.missed(r)
+			l.missed(r, j)
 			continue
 		}
-		l.accepted(r, j)
+		l.accepted(r, j, plan)
 		return r.name(), plan, nil
 	}
 	return "", nil, nil
+}
+
+// Watch plans what costs nothing: L2, and the drafts of summaries that are asked
+// for in the background (G-11, C-17). The entries of a draft change no view.
+func (l *Ladder) Watch(ctx context.Context, s Situation) (string, []*transcript.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if plan := l.micro(s); len(plan) > 0 {
+		return "micro", plan, nil
+	}
+	return "draft", l.draft(ctx, s), nil
+}
+
+// Limit is the size from which the ladder wants to be asked: in collapse mode at
+// 95 % of the effective window (C-17), else the threshold.
+func (l *Ladder) Limit(b tokens.Thresholds) int {
+	if l.Policy.Mode == Collapse {
+		return int(int64(b.Effective) * collapseCommit / 100)
+	}
+	return b.Auto
 }
 
 func (l *Ladder) job(s Situation) (*job, error) {
@@ -191,23 +247,44 @@ func (l *Ladder) job(s Situation) (*job, error) {
 }
 
 // rungs returns the rungs for a cause. A manual compaction goes straight to the
-// full one (C-11); after an overflow there is no time for notes.
+// full one (C-11); after an overflow there is no time for notes; when nobody waits
+// for the next request only what a model says is worth a new start.
 func (l *Ladder) rungs(j *job) []rung {
-	full := []rung{}
-	if l.Summarizer != nil && (l.failures < j.limits.Failures || j.Cause == CauseManual) {
-		full = append(full, fullRung{model: true})
+	if j.Cause == CauseThreshold && l.progress.stalls >= j.limits.Stalls {
+		// Said when it was found out. What does not fit is dropped all the same (G-1).
+		if j.Total > j.Budget.Effective {
+			return []rung{dropRung{}}
+		}
+		return nil
 	}
-	full = append(full, fullRung{})
-	switch j.Cause {
-	case CauseManual:
-		return full
-	case CauseOverflow:
-		return append(full, dropRung{})
+	var rs []rung
+	model := l.failures < j.limits.Failures || j.Cause == CauseManual
+	if j.Cause != CauseManual {
+		rs = append(rs, draftRung{l.Policy.Mode})
 	}
-	if l.Notes != nil && !l.Policy.NoNotes {
-		full = append([]rung{notesRung{}}, full...)
+	ahead := j.Cause == CauseThreshold && l.background() // nobody waits for a summary
+	if l.Server != nil && model && !ahead {
+		rs = append(rs, serverRung{})
 	}
-	return append(full, dropRung{})
+	if l.Notes != nil && !l.Policy.NoNotes && (j.Cause == CauseThreshold || j.Cause == CauseIdle) {
+		rs = append(rs, notesRung{})
+	}
+	switch {
+	case ahead:
+		if l.coming(j) && j.Total < j.Budget.Blocking {
+			return rs // there is room until the draft is ready (G-11)
+		}
+	case l.Summarizer != nil && model:
+		rs = append(rs, fullRung{model: true})
+	}
+	if j.Cause == CauseIdle {
+		return rs
+	}
+	rs = append(rs, fullRung{})
+	if j.Cause != CauseManual {
+		rs = append(rs, dropRung{})
+	}
+	return rs
 }
 
 // reject says why a plan does not pass the acceptance bar; "" when it does.
@@ -224,62 +301,4 @@ func (j *job) reject(plan []*transcript.Entry, final bool) string {
 		return "the view would still be above the target"
 	}
 	return ""
-}
-
-// missed counts a summary that was not accepted (C-12).
-func (l *Ladder) missed(r rung) {
-	if f, ok := r.(fullRung); ok && f.model {
-		l.fail()
-	}
-}
-
-func (l *Ladder) fail() {
-	l.failures++
-	if l.failures == l.Limits.withDefaults().Failures {
-		l.note(Event{Rung: "summary", Kind: Breaker, Detail: "three summaries in a row failed; the ledger stands in for them in this session"})
-	}
-}
-
-// accepted notes a plan that goes into the log. Compactions with hardly anything
-// between them bring nothing: the same content is read again and again (G-5).
-func (l *Ladder) accepted(r rung, j *job) {
-	if f, ok := r.(fullRung); ok && f.model {
-		l.failures = 0
-	}
-	if j.Cause != CauseThreshold {
-		return
-	}
-	if l.last != "" && roundsSince(j, l.last) < 2 {
-		l.stalls++
-		if l.stalls == j.limits.Stalls {
-			l.note(Event{Rung: r.name(), Kind: Stalled, Detail: "the window fills again right after each compaction; automatic compaction stops until the conversation goes on"})
-		}
-	} else {
-		l.stalls = 0
-	}
-	l.last = j.View.Leaf
-}
-
-// roundsSince counts the replies that were recorded behind an entry.
-func roundsSince(j *job, uuid string) int {
-	n := 0
-	seen := make(map[string]bool)
-	for i := len(j.Log.Entries) - 1; i >= 0; i-- {
-		e := j.Log.Entries[i]
-		if e.UUID == uuid {
-			break
-		}
-		if e.Type == transcript.TypeAssistant && !seen[e.MessageID] {
-			seen[e.MessageID] = true
-			n++
-		}
-	}
-	return n
-}
-
-// Reset forgets failures and stalls, as after /clear.
-func (l *Ladder) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failures, l.stalls, l.last = 0, 0, ""
 }

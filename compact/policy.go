@@ -23,8 +23,16 @@ type Policy struct {
 	Mode Mode
 	// Switch names the setting or variable that set the mode, for errors.
 	Switch string
-	// NoMicro turns clearing of old results off, NoNotes session notes as summary.
-	NoMicro, NoNotes bool
+	// NoMicro turns clearing of old results off, NoNotes session notes as summary,
+	// NoIdle the compaction of a conversation that nobody goes on with.
+	NoMicro, NoNotes, NoIdle bool
+	// Drafts has summaries made in the background, from the warning threshold on
+	// (G-11): no request waits for one. It costs money by itself (O-5). The owner of
+	// the ladder calls [Ladder.Close] at the end.
+	Drafts bool
+	// Interactive says that a person sits before it, who may go away: idle
+	// compaction (C-16) is for them.
+	Interactive bool
 	// Tools are further tools whose results may be cleared (C-1).
 	Tools []string
 }
@@ -61,7 +69,9 @@ func (p Policy) allows(cause string) bool {
 	case Manual:
 		return cause == CauseManual
 	case Reactive:
-		return cause != CauseThreshold
+		return cause == CauseManual || cause == CauseOverflow
+	case Collapse:
+		return cause != CauseIdle // it replaces what is automatic (C-17)
 	}
-	return true
+	return cause != CauseIdle || !p.NoIdle
 }

@@ -18,6 +18,9 @@ const (
 	Whole Variant = "whole" // everything
 	From  Variant = "from"  // what follows a pivot; what stands before is kept
 	UpTo  Variant = "up_to" // what precedes a pivot; what follows is kept
+	// Stretch is what lies between a pivot and the end of what the model is shown:
+	// the later stretches of collapse mode (C-17).
+	Stretch Variant = "range"
 )
 
 // Prompt returns the text that asks for a summary: no tools first, the draft, nine
@@ -25,8 +28,11 @@ const (
 // the model, the message at which the part to be summarized begins or ends.
 func Prompt(v Variant, pivot, instructions string) (string, error) {
 	last := v
-	if v == From {
-		last = Whole // section nine is the same
+	switch v { // section nine is the same
+	case From:
+		last = Whole
+	case Stretch:
+		last = UpTo
 	}
 	task, err := fill(string(v)+".task", map[string]string{"Pivot": pivot})
 	if err != nil {

@@ -16,22 +16,20 @@ import (
 // the reference uses.
 var compactable = []string{"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write", "MultiEdit", "NotebookEdit"}
 
-// Watch plans L2: when the provider's cache has lost the conversation anyway, old
+// micro plans L2: when the provider's cache has lost the conversation anyway, old
 // results of tools that can be run again are cleared (C-3). Not on models that
 // bind reasoning to what stands before it, and not for sub-agents.
-func (l *Ladder) Watch(_ context.Context, s Situation) (string, []*transcript.Entry, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *Ladder) micro(s Situation) []*transcript.Entry {
 	if !l.Policy.allows(CauseThreshold) || l.Policy.NoMicro || s.Caps.PrefixBound || s.Stamp.Sidechain || !l.cold(s) {
-		return "", nil, nil
+		return nil
 	}
 	lim := l.Limits.withDefaults()
 	ids, saved := l.clearable(s, lim)
 	if saved < lim.ClearAtLeast {
-		return "", nil, nil
+		return nil
 	}
 	m := transcript.Microcompact{Trigger: "auto", PreTokens: int64(s.Total), TokensSaved: int64(saved), ToolIDs: ids, Thinking: "keep"}
-	return "micro", []*transcript.Entry{s.Stamp.MicrocompactBoundary(s.View.Leaf, m)}, nil
+	return []*transcript.Entry{s.Stamp.MicrocompactBoundary(s.View.Leaf, m)}
 }
 
 // cold reports whether the last reply is older than the cache lives. A time that
@@ -45,7 +43,7 @@ func (l *Ladder) cold(s Situation) bool {
 		for k := len(m.Blocks) - 1; k >= 0; k-- {
 			if e := s.Log.ByUUID(m.Blocks[k].Entry); e != nil {
 				t, ok := e.Time()
-				return ok && l.now().Sub(t) > s.Caps.Cache.Lifetime(false)
+				return ok && l.now().Sub(t) > s.lifetime()
 			}
 		}
 	}
@@ -192,9 +190,11 @@ func (r fullRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 	room := max(j.Target-j.Fixed-j.sizeOf(part.keepFrom, part.keepTo), 0)
 	if r.model {
 		source = "model"
-		reply, err := j.summarize(ctx, part)
+		reply, err := j.summary(ctx, part)
 		if err != nil {
-			j.ladder.fail()
+			if ctx.Err() == nil { // a caller who gave up says nothing about the model
+				j.ladder.fail()
+			}
 			return nil, err
 		}
 		text = j.facts.Complete(reply, room/2, j.text)
@@ -205,6 +205,15 @@ func (r fullRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 	n.Verbatim, n.Automatic = part.keepTo > part.keepFrom, j.Cause != CauseManual
 	ed := edit{rung: r.name(), source: source, text: n.Wrap(text), head: part.variant == From, kept: j.entriesOf(part.keepFrom, part.keepTo)}
 	return j.withAttachments(ctx, ed)
+}
+
+// summary asks the model.
+func (j *job) summary(ctx context.Context, p part) (string, error) {
+	q, err := j.inquire(p)
+	if err != nil {
+		return "", err
+	}
+	return q.ask(ctx)
 }
 
 // part is which messages a summary covers and which are kept.

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"time"
 
 	"varve.dev/caps"
 	"varve.dev/message"
@@ -25,6 +26,8 @@ const (
 	CauseThreshold = "threshold" // the request has reached the threshold
 	CauseOverflow  = "overflow"  // the provider refused the last request as too long
 	CauseManual    = "manual"    // the user asked for it
+	CauseIdle      = "idle"      // nobody went on, and the cache is about to be lost
+	CauseServer    = "server"    // the provider summarized by itself
 )
 
 // Situation is what a plan is made from.
@@ -40,6 +43,14 @@ type Situation struct {
 	Cause  string     // one of the Cause constants
 	Target int        // tokens at or below which the plan has to bring the request
 	Ask    Ask        // what the user asked for; zero otherwise
+
+	// Lifetime is how long the provider's cache keeps what requests of this session
+	// mark; 0: the model's short one.
+	Lifetime time.Duration
+	// Encode returns messages [0, to) of the view as the provider is sent them:
+	// without reasoning of others, with its own summary in place of the readable
+	// one. Nil: as the view has them.
+	Encode func(to int) []message.Message
 
 	// Chain returns the entries that the view was computed from.
 	Chain  func() *transcript.Chain
@@ -68,4 +79,32 @@ type Trial struct {
 // request, whatever its size, for edits that cost nothing.
 type Watcher interface {
 	Watch(ctx context.Context, s Situation) (rung string, entries []*transcript.Entry, err error)
+}
+
+// Limiter is what a Planner also implements when it wants to be asked from another
+// size on than the threshold for automatic compaction.
+type Limiter interface {
+	Limit(b tokens.Thresholds) int
+}
+
+// Absorber is what a Planner also implements that turns a summary which came with
+// a reply into an edit: the reply is the last message of the situation's view.
+type Absorber interface {
+	Absorb(ctx context.Context, s Situation, sum ServerSummary) (rung string, entries []*transcript.Entry, err error)
+}
+
+// lifetime is how long the provider's cache keeps the conversation.
+func (s *Situation) lifetime() time.Duration {
+	if s.Lifetime > 0 {
+		return s.Lifetime
+	}
+	return s.Caps.Cache.Lifetime(false)
+}
+
+// encoded returns messages [0, to) of the view as the provider is sent them.
+func (s *Situation) encoded(to int) []message.Message {
+	if s.Encode != nil {
+		return s.Encode(to)
+	}
+	return s.View.Plain()[:to]
 }

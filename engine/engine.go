@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"varve.dev/caps"
+	"varve.dev/compact"
 	"varve.dev/internal/results"
 	"varve.dev/internal/validate"
 	"varve.dev/message"
@@ -39,6 +40,9 @@ type Config struct {
 	// this engine prepares: a recording is replayed, whose system text and tools
 	// are not known. Sizes are estimates then.
 	NoUsage bool
+	// LongCache says that requests ask for the cache's long lifetime: what C-3, C-16
+	// and the expected cache reads (G-12) go by.
+	LongCache bool
 	// Results is where large tool results go; nil: they stay in the log whole.
 	Results *results.Decisions
 	// Observe is told of what happens, in order, without locks being held by
@@ -75,10 +79,13 @@ type Engine struct {
 	wire    wireCache
 	guard   *validate.Guard
 	sent    *sentRequest
-	foreign bool   // the log was written by another program and not sent by us yet
-	fed     bool   // a reply was fed since the last request
-	edited  string // what was appended since the last request that changes what stood before
-	err     error  // why the engine cannot go on: its store gave up
+	foreign bool    // the log was written by another program and not sent by us yet
+	fed     bool    // a reply was fed since the last request
+	edited  string  // what was appended since the last request that changes what stood before
+	server  *server // summaries that a provider made; nil when the view holds none
+	cleared compact.Cleared
+	idled   time.Time // of the newest idle period that was compacted
+	err     error     // why the engine cannot go on: its store gave up
 }
 
 // Parts is what the fixed part of a request is made of, in estimated tokens.
@@ -145,7 +152,8 @@ func (e *Engine) rebuild() {
 		chain = e.log.Chain(tip)
 	}
 	e.view = view.Of(view.Input{Chain: chain, Facts: e.facts})
-	e.plain, e.clean = e.view.Plain(), 0
+	e.plain, e.clean, e.cleared = e.view.Plain(), 0, compact.Cleared{}
+	e.lookForServer(chain)
 	e.remeasure(chain)
 }
 
@@ -157,7 +165,7 @@ func (e *Engine) remeasure(c *transcript.Chain) {
 	if e.view.Frame != nil {
 		model = e.view.Frame.Model
 	}
-	for _, entry := range c.Entries {
+	for _, entry := range measurable(c) {
 		switch {
 		case e.cfg.NoUsage:
 		case changesView(entry):
@@ -186,6 +194,25 @@ func (e *Engine) remeasure(c *transcript.Chain) {
 	e.meter.Append(e.plain[from+1:]...)
 }
 
+// measurable returns the entries of a chain whose usage may hold for its view. Of
+// what a boundary keeps these are the replies that came with the provider's summary:
+// their prompt was that summary already.
+func measurable(c *transcript.Chain) []*transcript.Entry {
+	if c.Boundary == nil || len(c.Kept) == 0 {
+		return c.Entries
+	}
+	if b, err := c.Boundary.Boundary(); err != nil || b.Own.Rung != rungServer {
+		return c.Entries
+	}
+	out := []*transcript.Entry{c.Boundary}
+	for _, x := range c.Kept {
+		if m, err := x.Message(); err == nil && m.Usage != nil && compacted(*m.Usage) {
+			out = append(out, x)
+		}
+	}
+	return append(out, slices.DeleteFunc(slices.Clone(c.Entries), func(x *transcript.Entry) bool { return x == c.Boundary })...)
+}
+
 // changesView reports whether an entry changes what stood before it, so that
 // usage measured before does not hold behind it.
 func changesView(e *transcript.Entry) bool {
@@ -202,6 +229,11 @@ func changesView(e *transcript.Entry) bool {
 func (e *Engine) switchMeter() {
 	e.meter.Switch(e.cfg.Estimator, e.cfg.Weight, e.cfg.Caps.Window)
 	e.measureFixed()
+	if e.cleared.Tokens > 0 {
+		// Another provider is sent all of what this one had cleared (C-2).
+		e.cleared = compact.Cleared{}
+		e.meter.Reset(e.plain...)
+	}
 }
 
 // add appends entries to log and store and brings the view up to date.
@@ -236,6 +268,9 @@ func (e *Engine) add(entries ...*transcript.Entry) error {
 	}
 	for i := from; i < len(e.view.Messages); i++ {
 		e.plain = append(e.plain, e.view.Messages[i].Plain())
+		if e.server == nil && hasSummaryBlock(&e.view.Messages[i]) {
+			e.server = &server{started: e.view.Boundary != nil}
+		}
 	}
 	for _, x := range entries {
 		e.measure(x)

@@ -95,7 +95,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
 	if err := e.watch(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := e.fit(ctx, compact.CauseThreshold, e.budget.Auto, e.budget.Warning, Ask{}); err != nil {
+	if _, err := e.fit(ctx, compact.CauseThreshold, e.limit(), e.budget.Warning, Ask{}); err != nil {
 		return nil, err
 	}
 	if err := e.squeeze(); err != nil {
@@ -105,6 +105,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Request, error) {
 		return nil, err
 	}
 	req := e.request()
+	if req.Messages[len(req.Messages)-1].Role == message.RoleAssistant {
+		return nil, ErrNotReady // a provider's summary of all there is: nothing waits for an answer
+	}
 	if bad := e.check(req); len(bad) > 0 {
 		return nil, &RuleError{bad}
 	}
@@ -280,52 +283,6 @@ func hasReasoning(m view.Message) bool {
 	return slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.IsThinking() })
 }
 
-// sendable is the view without what the model in use cannot be given: reasoning
-// of another provider, and on Anthropic's API reasoning without signature. It
-// stays in the log and is there again after switching back.
-func (e *Engine) sendable() *view.View {
-	if e.cleanFor != e.frame.Provider {
-		e.clean, e.cleanFor = 0, e.frame.Provider
-	}
-	for e.clean < len(e.view.Messages) && !e.unsendable(&e.view.Messages[e.clean]) {
-		e.clean++
-	}
-	if e.clean == len(e.view.Messages) {
-		return e.view
-	}
-	out := *e.view
-	out.Messages = slices.Clone(e.view.Messages)
-	for i := e.clean; i < len(out.Messages); i++ {
-		if m := &out.Messages[i]; e.unsendable(m) {
-			m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.IsThinking() })
-		}
-	}
-	return &out
-}
-
-// unsendable reports whether m is a reply with reasoning that the model in use
-// cannot be given.
-func (e *Engine) unsendable(m *view.Message) bool {
-	if m.Role != message.RoleAssistant {
-		return false
-	}
-	for i := range m.Blocks {
-		b := &m.Blocks[i]
-		if b.IsThinking() && (!sameProvider(m.From, e.frame.Provider) ||
-			e.frame.Provider == "anthropic" && b.Type == message.TypeThinking && b.Signature == "") {
-			return true
-		}
-	}
-	return false
-}
-
-// sameProvider compares where a reply came from with where a request goes. A log
-// that names no provider holds replies in the canonical form: Anthropic's, or
-// those of an embedder's own model.
-func sameProvider(from, to string) bool {
-	return from == to || from == "" && to == "anthropic"
-}
-
 func (e *Engine) request() *Request {
 	v := e.sendable()
 	plain := e.plain
@@ -346,8 +303,8 @@ func (e *Engine) expected() (n int, cause string, at view.Position) {
 	if s == nil {
 		return 0, "", at
 	}
-	if age := e.cfg.Now().Sub(s.at); age > e.cfg.Caps.Cache.Lifetime(false) {
-		return 0, fmt.Sprintf("the cache lives %s and the last request is %s old", e.cfg.Caps.Cache.Lifetime(false), age.Round(time.Second)), at
+	if age := e.cfg.Now().Sub(s.at); age > e.lifetime() {
+		return 0, fmt.Sprintf("the cache lives %s and the last request is %s old", e.lifetime(), age.Round(time.Second)), at
 	}
 	if s.frame != e.frame.ID {
 		return 0, "system text, tools or model changed", at

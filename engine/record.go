@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/compact"
 	"varve.dev/internal/validate"
 	"varve.dev/message"
 	"varve.dev/transcript"
@@ -60,6 +61,7 @@ func (e *Engine) RecordReply(ctx context.Context, req *Request, r Reply) (CacheR
 	if r.Usage != nil {
 		receipt.Usage = r.Usage.AppendJSON(nil)
 	}
+	e.meetEdits(r)
 	if err := e.add(entry, e.stamp.Side(transcript.TypeReceipt, receipt)); err != nil {
 		return CacheReport{}, err
 	}
@@ -74,6 +76,9 @@ func (e *Engine) RecordReply(ctx context.Context, req *Request, r Reply) (CacheR
 	}
 	report := e.account(req, r)
 	e.edited = ""
+	if err := e.absorb(ctx, r); err != nil {
+		return report, err
+	}
 	if !open {
 		if err := e.store.Sync(ctx); err != nil {
 			return report, fmt.Errorf("engine: the turn is not durable: %w", err)
@@ -196,7 +201,7 @@ func (e *Engine) resumeReceipt() {
 			}
 		}
 		if e.onChain(r.MessageID) {
-			e.sent = s
+			e.sent, e.cleared = s, compact.ParseCleared(r.AppliedEdits)
 		}
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"varve.dev/compact"
 	"varve.dev/internal/results"
@@ -45,7 +46,7 @@ func (e *Engine) fit(ctx context.Context, cause string, limit, target int, ask A
 			return rep, err
 		}
 		rep.Rungs, rep.After = append(rep.Rungs, rung), e.meter.Total()
-		if rep.After >= total || cause == compact.CauseManual {
+		if rep.After >= total || rep.After <= target {
 			break // no gain, or all that was asked for
 		}
 	}
@@ -102,6 +103,9 @@ func (e *Engine) watch(ctx context.Context) error {
 	if err != nil || len(plan) == 0 {
 		return err
 	}
+	if !slices.ContainsFunc(plan, (*transcript.Entry).IsChain) {
+		return e.add(plan...) // drafts: they change no view
+	}
 	return e.apply(rung, compact.CauseRequest, total, plan)
 }
 
@@ -117,6 +121,7 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 	})
 	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
 		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block, Each: e.cfg.Estimator.Message(message.Message{}),
+		Lifetime: e.lifetime(), Encode: e.encoded,
 		Offset: func(uuid string) int64 {
 			if off != nil {
 				return off.Offset(uuid)
@@ -135,7 +140,72 @@ func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.E
 	for i := range plain {
 		size += e.cfg.Estimator.Message(plain[i]) // as the meter counts
 	}
-	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: message.Check(plain)}
+	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: e.broken(v, plain)}
+}
+
+// broken returns the rules that a view breaks, as it is and as the model in use
+// would be sent it.
+func (e *Engine) broken(v *view.View, plain []message.Message) []message.Violation {
+	bad := message.Check(plain)
+	if len(bad) == 0 && e.server != nil {
+		bad = message.Check(e.encode(v, 0).Plain())
+	}
+	return bad
+}
+
+// limit is the size from which the ladder is asked.
+func (e *Engine) limit() int {
+	if l, ok := e.cfg.Ladder.(compact.Limiter); ok {
+		return l.Limit(e.budget)
+	}
+	return e.budget.Auto
+}
+
+// lifetime is how long the provider's cache keeps what requests mark.
+func (e *Engine) lifetime() time.Duration { return e.cfg.Caps.Cache.Lifetime(e.cfg.LongCache) }
+
+// idler is a ladder that compacts conversations that nobody goes on with.
+type idler interface {
+	Idle(s compact.Situation, last, done time.Time) compact.Idle
+}
+
+// Idle returns when the conversation is to be compacted if nobody goes on (C-16),
+// so that the caller can set a timer, and calls [Engine.CompactIdle] then. ok is
+// false when it is not to be.
+func (e *Engine) Idle() (at time.Time, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.idle().At()
+}
+
+func (e *Engine) idle() compact.Idle {
+	l, ok := e.cfg.Ladder.(idler)
+	if !ok || e.sent == nil || len(e.plain) == 0 || e.plain[len(e.plain)-1].Role != message.RoleAssistant {
+		return compact.Idle{} // never due: nothing was sent yet, or a turn is under way
+	}
+	total := e.meter.Total()
+	return l.Idle(e.situation(compact.CauseIdle, total, e.meter.Weigh(e.meter.Fixed), min(e.budget.Warning, total-1), Ask{}), e.sent.at, e.idled)
+}
+
+// CompactIdle shrinks the conversation because nobody goes on with it and the
+// provider's cache is about to be lost, once in an idle period. It does nothing
+// when that is not due. Cancel ctx when the person comes back.
+func (e *Engine) CompactIdle(ctx context.Context) (Report, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if total := e.meter.Total(); !e.idle().Due(e.cfg.Now()) {
+		return Report{Before: total, After: total}, nil
+	}
+	e.idled = e.sent.at
+	return e.fit(ctx, compact.CauseIdle, 0, min(e.budget.Warning, e.meter.Total()-1), Ask{})
+}
+
+// Close ends what the ladder does in the background, and waits for it. The store is
+// its owner's to close.
+func (e *Engine) Close() {
+	if l, ok := e.cfg.Ladder.(interface{ Close() }); ok {
+		l.Close()
+	}
 }
 
 // Compact shrinks the conversation because the user asked for it. The error is
@@ -157,6 +227,10 @@ func (e *Engine) Compact(ctx context.Context, ask Ask) (Report, error) {
 func (e *Engine) Overflow(ctx context.Context, gap int) (Report, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Repairs that were never sent are part of what is weighed.
+	if err := e.freeze(); err != nil {
+		return Report{}, err
+	}
 	total := e.meter.Total()
 	target := min(e.budget.Blocking, total-1)
 	if gap > 0 {
