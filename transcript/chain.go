@@ -264,7 +264,13 @@ func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
 	var found []*Entry
 	done := make(map[string]bool)
 	for i, e := range c.Entries {
-		if e.Type != TypeAssistant || e.MessageID == "" || done[e.MessageID] {
+		if e.Type != TypeAssistant || e.MessageID == "" {
+			continue
+		}
+		if e.part == nil && e.lastPart == e {
+			continue // a reply in one entry, which is on the path
+		}
+		if done[e.MessageID] {
 			continue
 		}
 		done[e.MessageID] = true
@@ -325,7 +331,7 @@ func turnsOff(p *Entry, path []*Entry) bool {
 // recoverResults adds tool results that answer a call on the chain and lie beside
 // the path (FORMAT.md section 4).
 func (l *Log) recoverResults(c *Chain, seen map[*Entry]bool) {
-	open := make(map[string]bool)
+	open := make(map[string]bool, len(c.Entries)/4)
 	for _, e := range c.Entries {
 		for _, id := range e.Calls {
 			open[id] = true
@@ -365,8 +371,8 @@ func (c *Chain) insert(found []*Entry) {
 	sort.Slice(found, func(i, j int) bool { return found[i].seq < found[j].seq })
 	c.Recovered = append(c.Recovered, found...)
 	after := make(map[int][]*Entry)
-	callAt := make(map[string]int)
-	msgAt := make(map[string]int)
+	callAt := make(map[string]int, len(c.Entries)/4)
+	msgAt := make(map[string]int, len(c.Entries)/4)
 	for i, e := range c.Entries {
 		if e.MessageID != "" {
 			msgAt[e.MessageID] = i

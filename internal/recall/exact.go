@@ -14,7 +14,6 @@ import (
 // Call returns a tool call and every result that was recorded for it, whole.
 func Call(ctx context.Context, l *transcript.Log, id string) (*Result, error) {
 	res := &Result{Hits: []Hit{}}
-	var at *places
 	for _, x := range l.Entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -22,13 +21,10 @@ func Call(ctx context.Context, l *transcript.Log, id string) (*Result, error) {
 		if !slices.Contains(x.Calls, id) && !slices.Contains(x.Results, id) {
 			continue
 		}
-		if at == nil {
-			at = placesOf(l)
-		}
 		res.Matched++
 		for _, p := range blocksOf(x) {
 			if p.call == id {
-				res.Hits = append(res.Hits, whole(p, x, at))
+				res.Hits = append(res.Hits, whole(p, x))
 			}
 		}
 	}
@@ -39,13 +35,14 @@ func Call(ctx context.Context, l *transcript.Log, id string) (*Result, error) {
 		}
 		res.Hits[i].Tool = name
 	}
+	place(l, res.Hits)
 	return res, nil
 }
 
-func whole(p piece, x *transcript.Entry, at *places) Hit {
+func whole(p piece, x *transcript.Entry) Hit {
 	h := Hit{Kind: p.kind, Tool: p.tool, Call: p.call, Text: p.text}
 	h.Snippet, _ = snippet(p.text, p.text, 0, nil)
-	h.place(at, x)
+	h.on(x)
 	return h
 }
 
@@ -54,42 +51,49 @@ func whole(p piece, x *transcript.Entry, at *places) Hit {
 func Path(ctx context.Context, l *transcript.Log, name string, limit int) (*Result, error) {
 	res := &Result{Hits: []Hit{}}
 	name = strings.TrimPrefix(path.Clean(strings.ReplaceAll(name, `\`, "/")), "./")
-	base := []byte(path.Base(name))
-	var at *places
-	for i, x := range l.Entries {
-		if i&255 == 0 {
+	var called []*transcript.Entry
+	for _, x := range l.Entries {
+		if len(x.Calls) > 0 {
+			called = append(called, x)
+		}
+	}
+	base, n := writings(path.Base(name)), 0
+	err := l.Each(called, func(x *transcript.Entry, raw []byte) error {
+		if n++; n&255 == 0 {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		if len(x.Calls) == 0 {
-			continue
-		}
-		raw, err := x.Raw()
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Contains(raw, base) {
-			continue
-		}
-		if at == nil {
-			at = placesOf(l)
+		if !slices.ContainsFunc(base, func(b []byte) bool { return bytes.Contains(raw, b) }) {
+			return nil
 		}
 		m, err := x.Message()
 		if err != nil {
-			continue // its line cannot be read; check names it
+			return nil // its line cannot be read; check names it
 		}
 		for k := range m.Content {
 			if b := &m.Content[k]; b.Name != "" && names(b.Input, name) {
 				res.Matched++
-				res.Hits = append(res.Hits, whole(piece{kind: KindCall, tool: b.Name, call: b.ID, text: b.Name + " " + string(b.Input)}, x, at))
+				res.Hits = append(res.Hits, whole(piece{kind: KindCall, tool: b.Name, call: b.ID, text: b.Name + " " + string(b.Input)}, x))
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if limit > 0 && len(res.Hits) > limit {
 		res.Hits = res.Hits[len(res.Hits)-limit:] // the newest
 	}
+	place(l, res.Hits)
 	return res, nil
+}
+
+// writings are the ways in which a name stands in JSON: as it is, with what JSON
+// must escape escaped, and with everything beyond ASCII escaped.
+func writings(name string) [][]byte {
+	quoted, _ := json.Marshal(name) // a string always can
+	return [][]byte{[]byte(name), bytes.Trim(quoted, `"`), []byte(escapedForm(name))}
 }
 
 // names reports whether a string in the input of a call names the file.

@@ -1,16 +1,15 @@
 package recall
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +33,8 @@ type Hit struct {
 	Snippet  string    `json:"snippet"`
 	Marks    [][2]int  `json:"marks,omitempty"` // ranges of bytes of the snippet that match
 	Text     string    `json:"text,omitempty"`  // all of it, for [Call] and [Path]
+
+	entry *transcript.Entry
 }
 
 // Result is what a query found.
@@ -63,13 +64,6 @@ const (
 	phraseBonus = 2.0 // what the query word for word is worth beside its terms
 )
 
-// candidate is an entry whose bytes hold terms.
-type candidate struct {
-	entry *transcript.Entry
-	terms uint32 // one bit for each
-	score float64
-}
-
 // Search finds entries by words. limit is how many hits are returned at most; 0
 // means ten. The error is that of the context or of reading the log.
 func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*Result, error) {
@@ -81,7 +75,7 @@ func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*R
 	if len(ts) == 0 {
 		return res, nil
 	}
-	found, err := scan(ctx, l.Entries, ts)
+	found, err := scan(ctx, l, ts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,116 +92,29 @@ func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*R
 	if len(found) > maxDecoded {
 		found = found[:maxDecoded]
 	}
-	at := placesOf(l)
-	phrase := strings.ToLower(strings.Join(strings.Fields(query), " "))
-	for _, c := range found {
-		for _, b := range blocksOf(c.entry) {
-			if h, ok := rank(b, ts, idf, phrase); ok {
-				h.place(at, c.entry)
-				res.Hits = append(res.Hits, h)
-			}
-		}
+	if len(found) == 0 {
+		return res, nil
 	}
-	slices.SortStableFunc(res.Hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Line, a.Line)) })
-	res.Hits = res.Hits[:min(len(res.Hits), limit)]
+	// Where entries stand does not depend on what is said in them: both are found out
+	// at the same time.
+	var at places
+	var wg sync.WaitGroup
+	wg.Go(func() { at = placesOf(l, uuids(found)) })
+	hits := rankAll(found, ts, idf, strings.ToLower(strings.Join(strings.Fields(query), " ")))
+	wg.Wait()
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Line, a.Line)) })
+	res.Hits = append(res.Hits, hits[:min(len(hits), limit)]...)
+	at.set(res.Hits)
 	return res, nil
 }
 
-// scan looks for terms in the bytes of entries, on every processor.
-func scan(ctx context.Context, entries []*transcript.Entry, ts []string) ([]candidate, error) {
-	workers := runtime.GOMAXPROCS(0)
-	each := (len(entries) + workers - 1) / max(workers, 1)
-	parts := make([][]candidate, workers)
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	for w := range workers {
-		part := entries[min(w*each, len(entries)):min((w+1)*each, len(entries))]
-		wg.Go(func() { parts[w], errs[w] = scanPart(ctx, part, ts) })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.Concat(parts...), nil
-}
-
-func scanPart(ctx context.Context, entries []*transcript.Entry, ts []string) ([]candidate, error) {
-	var out []candidate
-	var lower []byte
-	needles := make([][][]byte, len(ts))
-	for i, t := range ts {
-		needles[i] = forms(t)
-	}
-	for i, x := range entries {
-		if i&255 == 0 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-		}
-		switch x.Type {
-		case transcript.TypeUser, transcript.TypeAssistant, transcript.TypeAttachment:
-		default:
-			continue
-		}
-		raw, err := x.Raw()
-		if err != nil {
-			return nil, err
-		}
-		lower = fold(lower[:0], raw)
-		var hit uint32
-		for k := range needles {
-			for _, n := range needles[k] {
-				if bytes.Contains(lower, n) {
-					hit |= 1 << k
-					break
-				}
-			}
-		}
-		if hit != 0 {
-			out = append(out, candidate{entry: x, terms: hit})
-		}
-	}
-	return out, nil
-}
-
-// forms are the ways in which a term in lower case may stand in text whose ASCII
-// letters are lower case: letters beyond ASCII keep their case there.
-func forms(term string) [][]byte {
-	out := [][]byte{[]byte(term)}
-	for _, other := range []string{strings.ToUpper(term), title(term)} {
-		if b := fold(nil, []byte(other)); !slices.ContainsFunc(out, func(x []byte) bool { return bytes.Equal(x, b) }) {
-			out = append(out, b)
-		}
+// uuids returns those of the entries of candidates.
+func uuids(found []candidate) map[string]bool {
+	out := make(map[string]bool, len(found))
+	for i := range found {
+		out[found[i].entry.UUID] = true
 	}
 	return out
-}
-
-func title(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
-}
-
-// fold appends raw with its ASCII letters in lower case, eight bytes at a time.
-func fold(dst, raw []byte) []byte {
-	const ones = 0x0101010101010101
-	dst = slices.Grow(dst, len(raw))
-	i := 0
-	for ; i+8 <= len(raw); i += 8 {
-		w := binary.LittleEndian.Uint64(raw[i:])
-		low := w & (0x7f * ones)
-		// The high bit of each byte says: at least 'A', and not above 'Z'.
-		upper := (low + (0x80-'A')*ones) &^ (low + (0x7f-'Z')*ones) &^ w & (0x80 * ones)
-		dst = binary.LittleEndian.AppendUint64(dst, w|upper>>2)
-	}
-	for _, c := range raw[i:] {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
-	return dst
 }
 
 // rarity weighs terms: the fewer entries hold one, the more it tells.
@@ -223,6 +130,27 @@ func rarity(found []candidate, ts []string, total int) []float64 {
 		out[k] = math.Log(1 + float64(total+1)/float64(n+1))
 	}
 	return out
+}
+
+// rankAll ranks the blocks of entries, which are decoded for it, on every processor.
+func rankAll(found []candidate, ts []string, idf []float64, phrase string) []Hit {
+	hits := make([][]Hit, len(found))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(found)); i = next.Add(1) - 1 {
+				for _, b := range blocksOf(found[i].entry) {
+					if h, ok := rank(b, ts, idf, phrase); ok {
+						h.on(found[i].entry)
+						hits[i] = append(hits[i], h)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(hits...)
 }
 
 // piece is a block as text.
@@ -299,7 +227,7 @@ func rank(p piece, ts []string, idf []float64, phrase string) (h Hit, ok bool) {
 	if at < 0 {
 		return h, false
 	}
-	if i := strings.Index(strings.Join(strings.Fields(low), " "), phrase); i >= 0 && len(ts) > 1 {
+	if len(ts) > 1 && holdsPhrase(low, phrase) {
 		sum *= phraseBonus
 		if j := strings.Index(low, phrase); j >= 0 {
 			at = j
@@ -312,8 +240,34 @@ func rank(p piece, ts []string, idf []float64, phrase string) (h Hit, ok bool) {
 	return h, true
 }
 
-func asciiLower(s string) string {
-	return string(fold(nil, []byte(s)))
+// holdsPhrase reports whether words stand in a text one behind the other, whatever
+// white space is between them; phrase has one blank there.
+func holdsPhrase(text, phrase string) bool {
+	first, rest, more := strings.Cut(phrase, " ")
+	for {
+		i := strings.Index(text, first)
+		if i < 0 {
+			return false
+		}
+		if !more || goesOn(text[i+len(first):], rest) {
+			return true
+		}
+		text = text[i+1:]
+	}
+}
+
+// goesOn reports whether a text begins with white space and the words of phrase.
+func goesOn(text, phrase string) bool {
+	for more := true; more; {
+		var word string
+		word, phrase, more = strings.Cut(phrase, " ")
+		behind := strings.TrimLeftFunc(text, unicode.IsSpace)
+		if len(behind) == len(text) || !strings.HasPrefix(behind, word) {
+			return false
+		}
+		text = behind[len(word):]
+	}
+	return true
 }
 
 // snippetBytes is about how much of a text is shown around a match.
@@ -357,15 +311,8 @@ func snippet(text, low string, at int, ts []string) (string, [][2]int) {
 	return cut, out
 }
 
-func (h *Hit) place(at *places, x *transcript.Entry) {
-	h.Entry, h.Line = x.UUID, x.Line
+// on names the entry that a hit is a block of.
+func (h *Hit) on(x *transcript.Entry) {
+	h.Entry, h.Line, h.entry = x.UUID, x.Line, x
 	h.Time, _ = x.Time()
-	var b *transcript.Entry
-	call := ""
-	if h.Kind == KindResult {
-		call = h.Call
-	}
-	if h.State, b = at.of(x, call); b != nil {
-		h.Boundary, h.At = b.UUID, b.Line
-	}
 }

@@ -324,23 +324,52 @@ func TestRecordedSessions(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch: a query over a log of 52 MB in 100 ms, the log being open.
+// BenchmarkSearch: a query over a log of 52 MB in 100 ms, the log being open: words
+// that it does not hold, that it holds everywhere, of a script without blanks, and a
+// whole question; then with opening the log, which is what the command does.
 func BenchmarkSearch(b *testing.B) {
-	lines := loggen.Make(rand.New(rand.NewPCG(1, 2)), loggen.Options{Turns: 400, Thinking: true, Text: 1500})
-	block := loggen.Bytes(lines)
-	var data []byte
-	for len(data) < 52<<20 {
-		data = append(data, block...)
+	path := filepath.Join(b.TempDir(), "log.jsonl")
+	if err := os.WriteFile(path, largeLog(52<<20), 0o600); err != nil {
+		b.Fatal(err)
 	}
-	l := readLog(b, data)
-	b.SetBytes(int64(len(data)))
+	l := openLog(b, path)
+	for _, q := range []struct{ name, words string }{
+		{"absent", "gateway timeout"}, {"everywhere", "parser input"}, {"dense", "再実行漢字"}, {"identifier", "parseHTTPBody in net/http_body.go"},
+		{"question", "why did the gateway answer with a timeout when the parser was given an empty input"},
+	} {
+		b.Run(q.name, func(b *testing.B) { benchSearch(b, q.words, func() *transcript.Log { return l }) })
+	}
+	b.Run("opening", func(b *testing.B) {
+		benchSearch(b, "gateway timeout", func() *transcript.Log { return openLog(b, path) })
+	})
+}
+
+func benchSearch(b *testing.B, words string, log func() *transcript.Log) {
+	b.SetBytes(52 << 20)
 	best := time.Hour
 	for b.Loop() {
 		start := time.Now()
-		if _, err := recall.Search(context.Background(), l, "gateway timeout", 10); err != nil {
+		if _, err := recall.Search(context.Background(), log(), words, 10); err != nil {
 			b.Fatal(err)
 		}
 		best = min(best, time.Since(start))
 	}
 	b.ReportMetric(float64(best.Microseconds())/1000, "best-ms")
+}
+
+// largeLog makes one conversation of at least size bytes.
+func largeLog(size int) []byte {
+	var data []byte
+	root := ""
+	for k := 0; len(data) < size; k++ {
+		lines := loggen.Make(rand.New(rand.NewPCG(uint64(k), 2)), loggen.Options{Turns: 100, Thinking: true, Text: 1500, Prefix: fmt.Sprintf("b%d-", k), Root: root})
+		data = append(data, loggen.Bytes(lines)...)
+		for i := len(lines) - 1; i >= 0; i-- {
+			if e, err := transcript.Parse([]byte(lines[i])); err == nil && e.IsChain() {
+				root = e.UUID
+				break
+			}
+		}
+	}
+	return data
 }
