@@ -10,13 +10,16 @@ import (
 )
 
 // Estimator estimates content blocks and messages. The zero value is the default estimator (G-7) with [FlatImage] for each
-// image. It has no state and may be used by any number of goroutines.
+// image. It may be used by any number of goroutines.
 type Estimator struct {
 	// Reference selects the reference's estimate (B-1) in place of the default: UTF-16 units / 4, images and documents
 	// 2,000 each, the total × 4/3, rounded up.
 	Reference bool
 	// Images is the model's rule for images; not used in reference mode.
 	Images ImageRule
+	// Memo remembers what texts count; nil: every text is counted each time. Not used in reference mode. Bytes that an
+	// estimator with a memo was given must not be changed afterwards.
+	Memo *Memo
 }
 
 // Block returns the estimated tokens of one block with everything in it.
@@ -64,7 +67,7 @@ func (s *sum) text(e Estimator, t string) {
 		s.units += utf16Len(t)
 		return
 	}
-	f := Scan(t)
+	f := e.Memo.scan(t)
 	s.features.Add(&f)
 }
 
@@ -73,7 +76,7 @@ func (s *sum) json(e Estimator, raw json.RawMessage) {
 		s.units += utf16Len(unsafe.String(unsafe.SliceData(raw), len(raw)))
 		return
 	}
-	f := ScanBytes(raw)
+	f := e.Memo.scan(unsafe.String(unsafe.SliceData(raw), len(raw)))
 	s.features.Add(&f)
 }
 
@@ -129,7 +132,7 @@ func (s *sum) thinking(e Estimator, b message.Block) {
 		s.text(e, b.Text)
 		return
 	}
-	f := Scan(b.Text)
+	f := e.Memo.scan(b.Text)
 	if hidden := signatureTokens * float64(len(b.Signature)); hidden > f.Tokens() {
 		s.extra += hidden
 		return

@@ -16,7 +16,7 @@ import (
 // keptIn looks for what matters of a recording in a view: by rules of its own,
 // that the ledger does not share, so that what it says of the ledger is a measure.
 func keptIn(rec *Recording, v *view.View) Kept {
-	n := needlesOf(rec)
+	n := &rec.said
 	hay := newHaystack(words(textOf(v)))
 	return Kept{Words: n.words.in(hay), Files: n.files.in(hay), Todos: n.todos.in(hay), Results: n.results.in(hay)}
 }
@@ -65,8 +65,9 @@ type needles struct {
 	seen map[string]bool
 }
 
+// add takes a text that was reduced to its words.
 func (n *needles) add(s string) {
-	if s = words(s); s == "" || n.seen[s] {
+	if s == "" || n.seen[s] {
 		return
 	}
 	if n.seen == nil {
@@ -145,42 +146,53 @@ func (n needles) in(hay haystack) Share {
 // found is what a recording holds that should not be lost.
 type found struct{ words, files, todos, results needles }
 
+// needlesIn is what one entry adds to it, each text reduced to its words.
+type needlesIn struct {
+	words, files, results []string
+	listed                bool // there is a new list of todos
+	todos                 []string
+}
+
+func (f *found) add(in needlesIn) {
+	for _, s := range in.words {
+		f.words.add(s)
+	}
+	for _, s := range in.files {
+		f.files.add(s)
+	}
+	for _, s := range in.results {
+		f.results.add(s)
+	}
+	if in.listed {
+		f.todos = needles{} // a list replaces the one before
+	}
+	for _, s := range in.todos {
+		f.todos.add(s)
+	}
+}
+
 // editing are tools that change files, in lower case without marks.
 var editing = []string{"edit", "write", "multiedit", "notebookedit", "writefile", "replace", "applypatch", "strreplace", "create", "patch"}
 
-func needlesOf(rec *Recording) found {
-	var out found
-	for _, x := range rec.Entries {
-		if !fed(x) || x.Sidechain && x.AgentID != "" {
-			continue
-		}
-		x, err := fresh(x)
-		if err != nil {
-			continue
-		}
-		m, err := x.Message()
-		if err != nil {
-			continue
-		}
-		if text, ok := x.PromptText(); ok && x.Type == transcript.TypeUser && !x.Meta {
-			out.words.add(text)
-		}
-		for i := range m.Content {
-			switch b := &m.Content[i]; b.Type {
-			case message.TypeToolUse:
-				out.call(b)
-			case message.TypeToolResult:
-				out.result(b)
-			}
+// take finds what an entry says.
+func (n *needlesIn) take(x *transcript.Entry, m *message.Message) {
+	if text, ok := x.PromptText(); ok && x.Type == transcript.TypeUser && !x.Meta {
+		n.words = append(n.words, words(text))
+	}
+	for i := range m.Content {
+		switch b := &m.Content[i]; b.Type {
+		case message.TypeToolUse:
+			n.call(b)
+		case message.TypeToolResult:
+			n.result(b)
 		}
 	}
-	return out
 }
 
 // patched finds the files that a patch of Codex names, in the JSON that carries it.
 var patched = regexp.MustCompile(`\*\*\* (?:Add|Update|Delete) File: ([^\\"]+)`)
 
-func (f *found) call(b *message.Block) {
+func (n *needlesIn) call(b *message.Block) {
 	name := strings.ReplaceAll(words(b.Name), " ", "")
 	var in struct {
 		FilePath     string          `json:"file_path"`
@@ -196,13 +208,13 @@ func (f *found) call(b *message.Block) {
 	if slices.Contains(editing, name) {
 		for _, p := range []string{in.FilePath, in.CamelPath, in.NotebookPath, in.Path} {
 			if p != "" {
-				f.files.add(p[strings.LastIndexAny(p, `/\`)+1:])
+				n.files = append(n.files, words(p[strings.LastIndexAny(p, `/\`)+1:]))
 				break
 			}
 		}
 	}
 	for _, m := range patched.FindAllSubmatch(b.Input, -1) {
-		f.files.add(path.Base(string(m[1])))
+		n.files = append(n.files, words(path.Base(string(m[1]))))
 	}
 	for _, list := range []json.RawMessage{in.Todos, in.Plan} {
 		var items []struct {
@@ -213,10 +225,10 @@ func (f *found) call(b *message.Block) {
 		if len(list) == 0 || json.Unmarshal(list, &items) != nil {
 			continue
 		}
-		f.todos = needles{} // a list replaces the one before
+		n.listed, n.todos = true, nil // a list replaces the one before
 		for _, it := range items {
 			if it.Status != "completed" && it.Status != "cancelled" {
-				f.todos.add(it.Content + it.Step)
+				n.todos = append(n.todos, words(it.Content+it.Step))
 			}
 		}
 	}
@@ -229,7 +241,7 @@ const (
 	resultFrom = 200
 )
 
-func (f *found) result(b *message.Block) {
+func (n *needlesIn) result(b *message.Block) {
 	text := resultText(b)
 	if len(text) < resultFrom {
 		return
@@ -239,7 +251,7 @@ func (f *found) result(b *message.Block) {
 		// From the middle outwards: the ends of a text are what previews keep.
 		at := len(lines)/2 + (i+1)/2*(1-i%2*2)
 		if at >= 0 && at < len(lines) && len(strings.TrimSpace(lines[at])) >= resultLine {
-			f.results.add(shorten(strings.TrimSpace(lines[at]), 200))
+			n.results = append(n.results, words(shorten(strings.TrimSpace(lines[at]), 200)))
 			return
 		}
 	}

@@ -2,10 +2,14 @@ package replay
 
 import (
 	"encoding/json"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"varve.dev/message"
+	"varve.dev/tokens"
 	"varve.dev/transcript"
 )
 
@@ -17,6 +21,7 @@ type Recording struct {
 	CWD     string
 	Entries []*transcript.Entry
 	turns   []turn
+	said    found
 }
 
 // turn is one reply of the recording and what stands before it.
@@ -25,6 +30,7 @@ type turn struct {
 	reply  []*transcript.Entry // the lines of one message.id, in order; other entries between them too
 	at     time.Time
 	output int // tokens, as recorded; 0 when it is not
+	size   int // tokens of the reply, as its text is estimated
 	prompt string
 	tools  []string
 }
@@ -50,59 +56,23 @@ func FromEntries(entries []*transcript.Entry) (*Recording, error) {
 // reading an entry's bytes.
 func (r *Recording) Index() error {
 	models := map[string]int{}
-	var open *turn // collects what stands before the next reply
-	open = &turn{}
-	last := ""
-	for i, x := range r.Entries {
-		if !fed(x) {
-			continue
-		}
-		r.Recorded.Entries++
-		r.span(x)
-		if x.SessionID != "" && r.SessionID == "" {
-			r.SessionID = x.SessionID
-		}
-		if x.CWD != "" && r.CWD == "" {
-			r.CWD = x.CWD
-		}
-		y, err := fresh(x)
-		if err != nil {
-			return err
-		}
-		if x.Type != transcript.TypeAssistant {
-			if n := len(r.turns); n > 0 && partOf(r.Entries[i+1:], last) {
-				r.turns[n-1].reply = append(r.turns[n-1].reply, x)
-				continue
+	ix := indexer{r: r, open: &turn{}, models: models}
+	// Decoding takes nearly all of the time and is done some entries ahead, on every
+	// processor; what was decoded is forgotten with them.
+	for from := 0; from < len(r.Entries); from += lookAhead {
+		part := r.Entries[from:min(from+lookAhead, len(r.Entries))]
+		for i, s := range lookAll(part) {
+			if s == nil {
+				continue // nothing that is fed
 			}
-			if text, ok := y.PromptText(); ok && !x.Meta {
-				r.Prompts++
-				open.prompt = shorten(text, promptShown)
+			if s.err != nil {
+				return s.err
 			}
-			open.before = append(open.before, x)
-			continue
+			ix.take(from+i, s)
 		}
-		m, err := y.Message()
-		if err != nil {
-			open.before = append(open.before, x) // the view says what is wrong with it
-			continue
-		}
-		if n := len(r.turns); n == 0 || x.MessageID == "" || x.MessageID != last {
-			at, _ := x.Time()
-			open.at = at
-			r.turns = append(r.turns, *open)
-			open = &turn{}
-			last = x.MessageID
-			r.Replies++
-			if m.Model != "" && m.Model != "<synthetic>" {
-				models[m.Model]++
-			}
-		}
-		t := &r.turns[len(r.turns)-1]
-		t.reply = append(t.reply, x)
-		r.reply(t, m)
 	}
-	if len(open.before) > 0 {
-		r.turns = append(r.turns, *open) // what the user said last, unanswered
+	if len(ix.open.before) > 0 {
+		r.turns = append(r.turns, *ix.open) // what the user said last, unanswered
 	}
 	for m, n := range models {
 		if n > models[r.Model] || n == models[r.Model] && m < r.Model {
@@ -110,6 +80,126 @@ func (r *Recording) Index() error {
 		}
 	}
 	return nil
+}
+
+// lookAhead is how many entries are decoded before they are counted.
+const lookAhead = 512
+
+// heard is what an entry says, as far as a recording counts it.
+type heard struct {
+	err     error            // its bytes could not be read
+	message *message.Message // nil where there is none that can be read; without content
+	prompt  string           // that a person typed
+	typed   bool
+	tools   []string // that it calls
+	size    int      // of a reply, estimated
+	said    needlesIn
+}
+
+// lookAll decodes entries; what is not fed stays nil.
+func lookAll(entries []*transcript.Entry) []*heard {
+	out := make([]*heard, len(entries))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(entries)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				if fed(entries[i]) {
+					out[i] = look(entries[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func look(x *transcript.Entry) *heard {
+	y, err := fresh(x)
+	if err != nil {
+		return &heard{err: err}
+	}
+	s := &heard{}
+	if x.Type != transcript.TypeAssistant {
+		if text, ok := y.PromptText(); ok && !x.Meta {
+			s.typed, s.prompt = true, shorten(text, promptShown)
+		}
+	}
+	m, err := y.Message()
+	if err != nil {
+		return s
+	}
+	if x.Type == transcript.TypeAssistant {
+		s.size = tokens.Estimator{}.Message(*m)
+		for i := range m.Content {
+			if b := &m.Content[i]; b.Type == message.TypeToolUse {
+				s.tools = append(s.tools, b.Name)
+			}
+		}
+	}
+	if !x.Sidechain || x.AgentID == "" {
+		s.said.take(y, m)
+	}
+	s.message = &message.Message{Model: m.Model, Usage: m.Usage}
+	return s
+}
+
+// indexer finds the turns of a recording.
+type indexer struct {
+	r      *Recording
+	open   *turn // collects what stands before the next reply
+	last   string
+	models map[string]int
+}
+
+// take counts entry i.
+func (ix *indexer) take(i int, s *heard) {
+	r, x := ix.r, ix.r.Entries[i]
+	r.Recorded.Entries++
+	r.span(x)
+	if x.SessionID != "" && r.SessionID == "" {
+		r.SessionID = x.SessionID
+	}
+	if x.CWD != "" && r.CWD == "" {
+		r.CWD = x.CWD
+	}
+	r.said.add(s.said)
+	if x.Type != transcript.TypeAssistant {
+		if n := len(r.turns); n > 0 && partOf(r.Entries[i+1:], ix.last) {
+			r.turns[n-1].reply = append(r.turns[n-1].reply, x)
+			return
+		}
+		if s.typed {
+			r.Prompts++
+			ix.open.prompt = s.prompt
+		}
+		ix.open.before = append(ix.open.before, x)
+		return
+	}
+	m := s.message
+	if m == nil {
+		ix.open.before = append(ix.open.before, x) // the view says what is wrong with it
+		return
+	}
+	if n := len(r.turns); n == 0 || x.MessageID == "" || x.MessageID != ix.last {
+		at, _ := x.Time()
+		ix.open.at = at
+		r.turns = append(r.turns, *ix.open)
+		ix.open = &turn{}
+		ix.last = x.MessageID
+		r.Replies++
+		if m.Model != "" && m.Model != "<synthetic>" {
+			ix.models[m.Model]++
+		}
+	}
+	t := &r.turns[len(r.turns)-1]
+	t.reply = append(t.reply, x)
+	t.size += s.size
+	t.tools = append(t.tools, s.tools...)
+	r.Calls += len(s.tools)
+	if m.Usage != nil && m.Usage.OutputTokens > 0 {
+		t.output = int(m.Usage.OutputTokens) // each line repeats it; the last is whole
+	}
 }
 
 // fresh returns an entry of the same bytes that nobody else holds: what is decoded
@@ -148,18 +238,6 @@ func (r *Recording) span(x *transcript.Entry) {
 	}
 	if t.After(r.Last) {
 		r.Last = t
-	}
-}
-
-func (r *Recording) reply(t *turn, m *message.Message) {
-	if m.Usage != nil && m.Usage.OutputTokens > 0 {
-		t.output = int(m.Usage.OutputTokens) // each line repeats it; the last is whole
-	}
-	for _, b := range m.Content {
-		if b.Type == message.TypeToolUse {
-			t.tools = append(t.tools, b.Name)
-			r.Calls++
-		}
 	}
 }
 

@@ -113,8 +113,10 @@ func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*Policy
 		}
 		store = made
 	}
-	r.meter = meter{est: tokens.Estimator{Images: tokens.ImageRule(model.Images)}, cache: model.Cache}
-	r.engine = engine.New(store, engine.Config{Caps: model, NoUsage: true, Ladder: p.ladder(r), Now: r.clock, Weight: tokens.NewWeight(model.TokenFactor),
+	// What the engine counted once is not counted again for the figures of a turn.
+	est := tokens.Estimator{Images: tokens.ImageRule(model.Images), Memo: tokens.NewMemo()}
+	r.meter = meter{est: est, cache: model.Cache}
+	r.engine = engine.New(store, engine.Config{Caps: model, Estimator: est, NoUsage: true, Ladder: p.ladder(r), Now: r.clock, Weight: tokens.NewWeight(model.TokenFactor),
 		Observe: func(e engine.Event) {
 			if e.Kind == engine.Compacted {
 				r.events = append(r.events, e)
@@ -198,7 +200,7 @@ func (r *runner) request(t *turn, req *engine.Request) {
 	u.Turn, u.Time = len(r.run.Turns)+1, t.at
 	u.Line = t.reply[0].Line
 	// Recordings of streams often hold the figure of the stream's beginning.
-	u.Output = max(t.output, r.estimate(t.reply))
+	u.Output = max(t.output, t.size)
 	u.Prompt, u.Tools = shorten(t.prompt, promptShown), t.tools
 	r.run.Peak = max(r.run.Peak, u.Tokens)
 	if u.Tokens > r.window {
@@ -214,24 +216,6 @@ func (r *runner) request(t *turn, req *engine.Request) {
 		}
 		r.opt.Observe(p)
 	}
-}
-
-// estimate sizes a reply.
-func (r *runner) estimate(reply []*transcript.Entry) int {
-	n := 0
-	for _, x := range reply {
-		if x.Type != transcript.TypeAssistant {
-			continue
-		}
-		y, err := fresh(x)
-		if err != nil {
-			continue // feeding it says so
-		}
-		if m, err := y.Message(); err == nil {
-			n += r.meter.est.Message(*m)
-		}
-	}
-	return n
 }
 
 func (c *Cost) add(p caps.Price, read, written, uncached, output int) float64 {

@@ -36,13 +36,13 @@ func (h *history) init() {
 // reply looks at a reply, a whole message or its content.
 func (l *looker) reply(raw json.RawMessage) (*seen, error) {
 	s := &seen{role: "assistant"}
-	content, valid := raw, json.Valid(raw)
-	if valid {
+	content, ok := raw, valid(raw)
+	if ok {
 		if o, err := splitObject(raw); err == nil {
 			content = o.get("content")
 		}
 	}
-	if !valid || len(content) == 0 || content[0] != '[' && content[0] != '"' {
+	if !ok || len(content) == 0 || content[0] != '[' && content[0] != '"' {
 		return nil, errors.New("validate: the reply is neither an assistant message nor its content")
 	}
 	l.content(s, content, isUnicode(content))

@@ -36,7 +36,7 @@ func parseObject(raw []byte) (object, error) {
 
 // check says why raw is no JSON text.
 func check(raw []byte) error {
-	if json.Valid(raw) {
+	if valid(raw) {
 		return nil
 	}
 	var v json.RawMessage
@@ -54,7 +54,7 @@ func splitObject(raw []byte) (object, error) {
 	for i = skipSpace(raw, i+1); raw[i] != '}'; {
 		at := i
 		i = stringEnd(raw, i)
-		name, _ := text(raw[at:i])
+		name := nameOf(raw[at:i])
 		i = skipSpace(raw, skipSpace(raw, i)+1) // the colon
 		at = i
 		i = valueEnd(raw, i)
@@ -68,6 +68,32 @@ func splitObject(raw []byte) (object, error) {
 		}
 	}
 	return o, nil
+}
+
+// nameOf returns the name of a member; of those that most blocks have no new one is made.
+func nameOf(raw []byte) string {
+	switch string(raw[1 : len(raw)-1]) {
+	case "type":
+		return "type"
+	case "text":
+		return "text"
+	case "role":
+		return "role"
+	case "content":
+		return "content"
+	case "id":
+		return "id"
+	case "name":
+		return "name"
+	case "input":
+		return "input"
+	case "tool_use_id":
+		return "tool_use_id"
+	case "cache_control":
+		return "cache_control"
+	}
+	name, _ := text(raw)
+	return name
 }
 
 // skipSpace returns the index of the first byte from i on that is no blank of JSON.
@@ -137,6 +163,9 @@ func (o object) str(name string) (s string, ok bool) { return text(o.get(name)) 
 func text(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
+	}
+	if n := len(raw) - 1; n > 0 && raw[n] == '"' && bytes.IndexByte(raw[1:n], '\\') < 0 && bytes.IndexByte(raw[1:n], '"') < 0 && utf8.Valid(raw) {
+		return string(raw[1:n]), true // nothing in it to decode
 	}
 	return s, json.Unmarshal(raw, &s) == nil
 }
