@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"varve.dev/message"
@@ -131,7 +132,7 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 	facts := j.checkpoint()
 	build := func(b transcript.Boundary) []*transcript.Entry {
 		out := []*transcript.Entry{j.stampWith(boundaryID).CompactBoundary(j.View.Leaf, b),
-			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), transcript.Own(summaryOwn{ed.source, ed.native}))}
+			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), summaryOwn{ed.source, ed.native}.extra())}
 		parent := summaryID
 		if ed.added != "" {
 			out, parent = append(out, j.stampWith(anchorID).Attachment(summaryID, factsAttachment, []string{ed.added})), anchorID
@@ -150,6 +151,34 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 type summaryOwn struct {
 	Source string  `json:"source"`
 	Native *Native `json:"native,omitempty"`
+}
+
+// extra is the member of the entry. A provider's items keep their bytes, which
+// encoding/json would not.
+func (s summaryOwn) extra() transcript.Extra {
+	own := transcript.Own(s)
+	if s.Native == nil {
+		return own
+	}
+	quoted := func(v string) []byte { return transcript.Own(v).Value }
+	b := append([]byte(`{"source":`), quoted(s.Source)...)
+	b = append(append(b, `,"native":{"provider":`...), quoted(s.Native.Provider)...)
+	b = append(b, `,"items":[`...)
+	for i, raw := range s.Native.Items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if bytes.ContainsAny(raw, "\r\n") { // a record is one line
+			var line bytes.Buffer
+			if json.Compact(&line, raw) != nil {
+				return own
+			}
+			raw = line.Bytes()
+		}
+		b = append(b, raw...)
+	}
+	own.Value = append(b, "]}}"...)
+	return own
 }
 
 func (j *job) id() string {

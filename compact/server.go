@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,12 +79,15 @@ const goOn = "[The conversation up to here was summarized, what you waited for i
 func (serverRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error) {
 	l := j.ladder
 	n := len(j.View.Messages)
-	to := n
-	if last := &j.View.Messages[n-1]; last.Role == message.RoleUser && !holds(last, message.TypeToolResult) {
+	if n == 0 || j.Ask.From != "" || j.Ask.UpTo != "" {
+		return nil, nil // a part of it is not what the provider offers
+	}
+	to, last := n, &j.View.Messages[n-1]
+	if last.Role == message.RoleUser && !holds(last, message.TypeToolResult) {
 		to-- // what is kept begins with another role than what is covered ends with
 	}
-	if to == 0 || j.Ask.From != "" || j.Ask.UpTo != "" {
-		return nil, nil // a part of it is not what the provider offers
+	if to == 0 {
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.limits.Wait)
 	defer cancel()
@@ -101,7 +105,7 @@ func (serverRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 		l.fail()
 		return nil, err
 	}
-	return j.serverEdit(sum, to, to == n), nil
+	return j.serverEdit(sum, to, to == n && last.Role == message.RoleUser), nil
 }
 
 func holds(m *view.Message, typ string) bool {
@@ -147,7 +151,7 @@ var factsAttachment = []byte(`{"type":"compaction_facts"}`)
 const maxAdded = 5_000
 
 // Absorb plans the edit for a summary that came with a reply, which is the view's
-// last message: everything before it leaves the view, since the provider ignores it
+// last one: everything before it leaves the view, since the provider ignores it
 // from now on. The same bar holds as for every plan: without a gain, or where the
 // view would break a rule, there is none.
 func (l *Ladder) Absorb(_ context.Context, s Situation, sum ServerSummary) (string, []*transcript.Entry, error) {
@@ -158,14 +162,25 @@ func (l *Ladder) Absorb(_ context.Context, s Situation, sum ServerSummary) (stri
 	if err != nil {
 		return "", nil, err
 	}
-	to, rest := len(s.View.Messages)-1, false
-	for _, b := range s.View.Messages[to].Blocks {
-		rest = rest || b.Type != message.TypeCompaction
+	to := len(s.View.Messages) - 1
+	for to >= 0 && s.View.Messages[to].Role != message.RoleAssistant {
+		to-- // what stands behind the reply repairs its open calls
 	}
-	if !rest {
+	if to < 0 {
+		return "", nil, nil
+	}
+	came, only := false, true
+	for _, b := range s.View.Messages[to].Blocks {
+		came = came || len(sum.Items) > 0 && bytes.Equal(b.Raw, sum.Items[0])
+		only = only && b.Type == message.TypeCompaction
+	}
+	if !came {
+		return "", nil, nil // of another branch
+	}
+	if only {
 		to++ // the reply is the summary and nothing else
 	}
-	plan := j.serverEdit(sum, to, !rest)
+	plan := j.serverEdit(sum, to, only)
 	if why := j.reject(plan, true); why != "" {
 		l.note(Event{Rung: serverRung{}.name(), Kind: Rejected, Detail: why})
 		l.fail()

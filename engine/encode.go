@@ -80,18 +80,17 @@ func sameProvider(from, to string) bool {
 type server struct {
 	native  compact.Native
 	summary string          // uuid of the summary entry that the view starts with; "" when it has no native form
-	started bool            // the view starts behind a boundary
-	undone  map[string]bool // replies whose summary was taken back
+	gone    map[string]bool // entries whose summary was taken back, or refused by the provider
 }
 
 // lookForServer finds the summaries that providers made; e.server is nil without
 // any, so that other conversations pay nothing for them.
 func (e *Engine) lookForServer(c *transcript.Chain) {
-	s := server{started: e.view.Boundary != nil, undone: map[string]bool{}}
+	s := server{gone: e.refused()}
 	found := false
 	if len(e.view.Messages) > 0 && len(e.view.Messages[0].Blocks) > 0 {
 		if x := e.log.ByUUID(e.view.Messages[0].Blocks[0].Entry); x != nil {
-			if n, ok := compact.NativeOf(x); ok && !refused(c) {
+			if n, ok := compact.NativeOf(x); ok {
 				s.native, s.summary, found = n, x.UUID, true
 			}
 		}
@@ -105,7 +104,7 @@ func (e *Engine) lookForServer(c *transcript.Chain) {
 	for _, b := range c.Undone {
 		if meta, err := b.Boundary(); err == nil && meta.Own.Rung == rungServer && meta.PreservedMessages != nil {
 			for _, u := range meta.PreservedMessages.UUIDs {
-				s.undone[u] = true
+				s.gone[u] = true
 			}
 		}
 	}
@@ -117,54 +116,61 @@ const (
 	reasonRefused = "server-summary" // of strips: the provider does not take its summary back
 )
 
-// refused reports whether the provider's form of a summary is not used any more.
-func refused(c *transcript.Chain) bool {
-	for _, x := range c.Entries {
-		if x.Type == transcript.TypeSystem && x.Subtype == transcript.SubStrip {
-			if s, err := x.Strip(); err == nil && s.Reason == reasonRefused {
-				return true
-			}
+// refused returns the entries whose summary the provider did not take back: those
+// that were in the log then.
+func (e *Engine) refused() map[string]bool {
+	out := make(map[string]bool)
+	for i := len(e.log.Entries) - 1; i >= 0; i-- {
+		x := e.log.Entries[i]
+		if x.Type != transcript.TypeSystem || x.Subtype != transcript.SubStrip {
+			continue
 		}
+		if s, err := x.Strip(); err != nil || s.Reason != reasonRefused {
+			continue
+		}
+		for _, old := range e.log.Entries[:i] {
+			out[old.UUID] = true
+		}
+		break
 	}
-	return false
+	return out
 }
 
 func hasSummaryBlock(m *view.Message) bool {
 	return m.Role == message.RoleAssistant && slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.Type == message.TypeCompaction })
 }
 
-// withServer puts the provider's own summary first, in place of its readable twin,
-// where the model in use takes it; elsewhere the twin stays and the provider's
-// blocks are left out.
+// withServer puts the provider's own summary first where the model in use takes it;
+// elsewhere its readable twin stays and the provider's blocks are left out. Of
+// several the newest counts, and nothing that stands before it is sent: the
+// provider would ignore it.
 func (e *Engine) withServer(ms []view.Message) []view.Message {
 	s := e.server
 	takes := e.cfg.Caps.Compaction.Any()
-	linked := takes && s.summary != "" && sameProvider(s.native.Provider, e.frame.Provider) && len(ms) > 0 && s.heads(&ms[0])
-	inside := linked && len(ms) > 1 && s.holdsNative(&ms[1])
-	out := make([]view.Message, 0, len(ms)+1)
-	for i, m := range ms {
-		switch {
-		case i == 0 && linked:
-			if !inside {
-				if first, ok := s.message(); ok {
-					out = append(out, first)
-				} else {
-					linked = false // it cannot be read: the twin is sent
+	var out []view.Message
+	from := 0
+	if takes {
+		if i := e.newestSummary(ms); i >= 0 {
+			m := ms[i]
+			m.Blocks = m.Blocks[lastSummary(m.Blocks):]
+			out, from = append(out, m), i+1
+		} else if len(ms) > 0 && s.heads(&ms[0], e.frame.Provider) {
+			if first, ok := s.message(); ok { // else it cannot be read: the twin is sent
+				m := ms[0]
+				m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.Entry == s.summary })
+				if out, from = append(out, first), 1; len(m.Blocks) > 0 {
 					out = append(out, m)
-					continue
 				}
 			}
-			m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool { return b.Entry == s.summary })
-		case i == 1 && inside:
-			// What stands before the summary is ignored by the provider.
-			at := slices.IndexFunc(m.Blocks, func(b view.Block) bool { return sameRaw(b.Raw, s.native.Items[0]) })
-			m.Blocks = m.Blocks[at:]
-		case hasSummaryBlock(&m) && !(takes && sameProvider(m.From, e.frame.Provider) && !s.started && !s.undone[m.Blocks[0].Entry]):
-			// Everything before such a block would be ignored, the view's own summary
-			// included. One that failed stands for nothing and stays.
+		}
+	}
+	for _, m := range ms[from:] {
+		if hasSummaryBlock(&m) {
+			// One that failed stands for nothing and stays where it is known.
+			known := takes && sameProvider(m.From, e.frame.Provider)
 			m.Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b view.Block) bool {
 				_, ok := compact.SummaryText(b.Block)
-				return b.Type == message.TypeCompaction && (ok || !takes || !sameProvider(m.From, e.frame.Provider))
+				return b.Type == message.TypeCompaction && (ok || !known)
 			})
 		}
 		if len(m.Blocks) > 0 && !onlyReasoning(&m) {
@@ -174,20 +180,41 @@ func (e *Engine) withServer(ms []view.Message) []view.Message {
 	return out
 }
 
+// newestSummary returns the newest reply of the provider's own that holds a summary
+// which was not taken back; -1 without one.
+func (e *Engine) newestSummary(ms []view.Message) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		m := &ms[i]
+		if m.Role != message.RoleAssistant || !sameProvider(m.From, e.frame.Provider) {
+			continue
+		}
+		if k := lastSummary(m.Blocks); k >= 0 && !e.server.gone[m.Blocks[k].Entry] {
+			return i
+		}
+	}
+	return -1
+}
+
+// lastSummary returns which block of a reply is its last summary; -1 without one.
+func lastSummary(bs []view.Block) int {
+	for k := len(bs) - 1; k >= 0; k-- {
+		if _, ok := compact.SummaryText(bs[k].Block); ok {
+			return k
+		}
+	}
+	return -1
+}
+
 // onlyReasoning reports whether nothing but reasoning is left of a reply: the API
 // takes no such message.
 func onlyReasoning(m *view.Message) bool {
 	return m.Role == message.RoleAssistant && !slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return !b.IsThinking() })
 }
 
-// heads reports whether a message begins with the summary.
-func (s *server) heads(m *view.Message) bool {
-	return m.Role == message.RoleUser && len(m.Blocks) > 0 && m.Blocks[0].Entry == s.summary
-}
-
-// holdsNative reports whether a reply holds the provider's summary: it came with it.
-func (s *server) holdsNative(m *view.Message) bool {
-	return m.Role == message.RoleAssistant && slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return sameRaw(b.Raw, s.native.Items[0]) })
+// heads reports whether a message begins with a summary that a provider takes back.
+func (s *server) heads(m *view.Message, provider string) bool {
+	return s.summary != "" && !s.gone[s.summary] && sameProvider(s.native.Provider, provider) &&
+		m.Role == message.RoleUser && len(m.Blocks) > 0 && m.Blocks[0].Entry == s.summary
 }
 
 // message is the provider's summary as the first message. It is false when an item

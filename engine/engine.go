@@ -269,7 +269,7 @@ func (e *Engine) add(entries ...*transcript.Entry) error {
 	for i := from; i < len(e.view.Messages); i++ {
 		e.plain = append(e.plain, e.view.Messages[i].Plain())
 		if e.server == nil && hasSummaryBlock(&e.view.Messages[i]) {
-			e.server = &server{started: e.view.Boundary != nil}
+			e.server = &server{}
 		}
 	}
 	for _, x := range entries {

@@ -362,7 +362,7 @@ func (e *Engine) check(r *Request) []validate.Violation {
 // seedGuard tells the validator of the last reply of a resumed or replayed
 // session: it was received for what stands before it.
 func (e *Engine) seedGuard(r *Request) {
-	for i := len(r.Wire) - 1; i > 0; i-- {
+	for i := len(r.Wire) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == message.RoleAssistant {
 			// The error says that the reply is no JSON; Check says it too.
 			_ = e.guard.Received(validate.Request{System: r.Frame.System, Tools: r.Frame.Tools, Messages: r.Wire[:i]}, r.Wire[i])

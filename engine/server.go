@@ -23,7 +23,7 @@ func (e *Engine) absorb(ctx context.Context, r Reply) error {
 		return nil
 	}
 	l, ok := e.cfg.Ladder.(compact.Absorber)
-	if n := len(e.view.Messages); !ok || n == 0 || e.view.Messages[n-1].ID != r.ID {
+	if !ok {
 		return nil
 	}
 	before := e.meter.Total()
@@ -65,7 +65,7 @@ func serverSummary(provider string, m message.Message) (sum compact.ServerSummar
 func (e *Engine) RefuseServerSummary(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.server == nil || e.server.summary == "" {
+	if e.server == nil || len(e.view.Messages) == 0 || e.newestSummary(e.view.Messages) < 0 && !e.server.heads(&e.view.Messages[0], e.frame.Provider) {
 		return nil
 	}
 	strip := e.stamp.System(e.view.Leaf, transcript.SubStrip, "", "", transcript.Own(transcript.Strip{UpTo: e.view.Leaf, Reason: reasonRefused}))
@@ -98,7 +98,13 @@ func (e *Engine) neverCleared() []string {
 			} `json:"edits"`
 		} `json:"context_management"`
 	}
-	if len(e.frame.Options) == 0 || json.Unmarshal(e.frame.Options, &o) != nil {
+	options := e.frame.Options
+	if have := e.view.Frame; e.frame.ID == "" && have != nil { // no request was prepared yet
+		if f, err := e.loadFrame(have.Frame); err == nil {
+			options = f.Options
+		}
+	}
+	if len(options) == 0 || json.Unmarshal(options, &o) != nil {
 		return nil
 	}
 	var out []string

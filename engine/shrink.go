@@ -263,6 +263,8 @@ func (e *Engine) Undo(ctx context.Context, boundary string) (Report, error) {
 	if err := e.apply("undo", compact.CauseManual, rep.Before, plan); err != nil {
 		return rep, err
 	}
+	// Replies come back that this process may never have seen received.
+	e.guard = nil
 	rep.Rungs, rep.After = []string{"undo"}, e.meter.Total()
 	return rep, e.store.Sync(ctx)
 }
