@@ -17,8 +17,7 @@ type Estimator struct {
 	Reference bool
 	// Images is the model's rule for images; not used in reference mode.
 	Images ImageRule
-	// Memo remembers what texts count; nil: every text is counted each time. Not used in reference mode. Bytes that an
-	// estimator with a memo was given must not be changed afterwards.
+	// Memo remembers what texts count; nil: every text is counted each time. Not used in reference mode.
 	Memo *Memo
 }
 

@@ -1,46 +1,47 @@
 package tokens
 
 import (
+	"hash/maphash"
 	"sync"
-	"unsafe"
 )
 
-// Memo remembers what was counted in texts, for somebody who asks for the size of the same pieces of memory again and again,
-// as a conversation does when it is shortened. It tells texts by their place, not by their content: a text that was read
-// twice is counted twice. Estimates with and without it are the same.
+// Memo remembers what was counted in texts, for somebody who asks for the size of the same texts again and again, as a
+// conversation does when it is shortened. Estimates with and without it are the same.
 //
-// It holds the texts it knows, 16 MiB of them at most. Any number of goroutines may use it.
+// It holds counts, not texts: some 300 bytes for each of [memoTexts] at most. Any number of goroutines may use it.
 type Memo struct {
 	mu    sync.Mutex
-	held  int // bytes
-	most  int // of them
-	known map[place]Features
+	most  int // texts
+	known map[textKey]Features
 }
 
-// place is where a text stands. The pointer keeps it from being another's.
-type place struct {
-	at   *byte
-	size int
+// textKey tells texts apart: by 128 random bits of their content and their length, so that taking one for another is less
+// likely than a fault of the machine's memory.
+type textKey struct {
+	one, two uint64
+	size     int
 }
+
+var seedOne, seedTwo = maphash.MakeSeed(), maphash.MakeSeed()
 
 const (
 	// memoLeast is the shortest text that is remembered: shorter ones are counted in the time that looking them up takes.
 	memoLeast = 128
-	// memoMost is how many bytes of texts are held: more than any window takes in text.
-	memoMost = 16 << 20
+	// memoTexts is how many are: those of some 100 MB of recorded sessions.
+	memoTexts = 64 << 10
 )
 
 // NewMemo returns an empty memo.
-func NewMemo() *Memo { return &Memo{most: memoMost, known: make(map[place]Features)} }
+func NewMemo() *Memo { return &Memo{most: memoTexts, known: make(map[textKey]Features)} }
 
 // scan is [Scan]; nothing is remembered by a nil memo.
 func (m *Memo) scan(text string) Features {
 	if m == nil || len(text) < memoLeast {
 		return Scan(text)
 	}
-	p := place{unsafe.StringData(text), len(text)}
+	k := textKey{maphash.String(seedOne, text), maphash.String(seedTwo, text), len(text)}
 	m.mu.Lock()
-	f, ok := m.known[p]
+	f, ok := m.known[k]
 	m.mu.Unlock()
 	if ok {
 		return f
@@ -48,10 +49,9 @@ func (m *Memo) scan(text string) Features {
 	f = Scan(text)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.held += len(text); m.held > m.most {
+	if len(m.known) >= m.most {
 		clear(m.known)
-		m.held = len(text)
 	}
-	m.known[p] = f
+	m.known[k] = f
 	return f
 }

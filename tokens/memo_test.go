@@ -22,7 +22,7 @@ func TestMemo(t *testing.T) {
 		blocks = append(blocks, message.Text(text), message.ToolResult("t", false, message.Text(text[:len(text)/2])), call)
 	}
 	e := Estimator{Memo: NewMemo()}
-	e.Memo.most = 100_000 // a part of what is asked for
+	e.Memo.most = 50 // a part of what is asked for
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {

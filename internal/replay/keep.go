@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"varve.dev/message"
 	"varve.dev/transcript"
@@ -44,20 +45,44 @@ func textOf(v *view.View) string {
 // words reduces a text to its letters and digits, in lower case, one blank between
 // words, so that quoting, indenting and escaping do not hide what is there.
 func words(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
+	out := make([]byte, 0, len(s))
 	gap := true
-	for _, r := range s {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
-			b.WriteRune(unicode.ToLower(r))
+	for i := 0; i < len(s); {
+		c := plainWord[s[i]]
+		if c > ' ' { // a letter or digit of ASCII, the most
+			out = append(out, c)
+			gap = false
+			i++
+			continue
+		}
+		r, size := rune(' '), 1
+		if s[i] >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
+		i += size
+		if r != ' ' && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) {
+			out = utf8.AppendRune(out, unicode.ToLower(r))
 			gap = false
 		} else if !gap {
-			b.WriteByte(' ')
+			out = append(out, ' ')
 			gap = true
 		}
 	}
-	return strings.TrimSuffix(b.String(), " ")
+	return strings.TrimSuffix(string(out), " ")
 }
+
+// plainWord is the lower case of each ASCII letter and digit; 0 for every other byte.
+var plainWord = func() (t [256]byte) {
+	for c := range t {
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			t[c] = byte(c)
+		case 'A' <= c && c <= 'Z':
+			t[c] = byte(c) + 'a' - 'A'
+		}
+	}
+	return t
+}()
 
 // needles are texts to look for, without doubles.
 type needles struct {
@@ -84,18 +109,40 @@ const beginning = 8
 // thousands of needles costs no more than reading the text once.
 type haystack struct {
 	text string
-	at   map[string][]int // word → bytes at which it begins
+	at   map[string]*places
+}
+
+// places are where a word begins, in bytes: the first, and the others.
+type places struct {
+	first int
+	more  []int
+}
+
+func (p *places) count() int {
+	if p == nil {
+		return 0
+	}
+	return 1 + len(p.more)
 }
 
 func newHaystack(text string) haystack {
-	h := haystack{text: text, at: map[string][]int{}}
+	h := haystack{text: text, at: make(map[string]*places, len(text)/64)}
+	var slab []places
 	for i := 0; i < len(text); {
 		end := strings.IndexByte(text[i:], ' ')
 		if end < 0 {
 			end = len(text) - i
 		}
 		w := text[i : i+end]
-		h.at[w] = append(h.at[w], i)
+		if p := h.at[w]; p != nil {
+			p.more = append(p.more, i)
+		} else {
+			if len(slab) == 0 {
+				slab = make([]places, 512)
+			}
+			slab[0].first = i
+			h.at[w], slab = &slab[0], slab[1:]
+		}
 		i += end + 1
 	}
 	return h
@@ -106,7 +153,7 @@ func (h haystack) holds(needle string) bool {
 	ws := strings.Split(needle, " ")
 	best, off, pos := -1, 0, 0
 	for i, w := range ws[:len(ws)-1] { // whole words
-		if n := len(h.at[w]); best < 0 || n < best {
+		if n := h.at[w].count(); best < 0 || n < best {
 			best, off = n, pos
 		}
 		if pos += len(w) + 1; best == 0 || i == beginning {
@@ -114,18 +161,18 @@ func (h haystack) holds(needle string) bool {
 		}
 	}
 	if best < 0 { // a single word
-		if len(h.at[needle]) > 0 {
-			return true
-		}
-		return strings.Contains(h.text, needle)
+		return h.at[needle] != nil || strings.Contains(h.text, needle)
+	}
+	if best == 0 {
+		return false
 	}
 	w, _, _ := strings.Cut(needle[off:], " ")
-	for _, p := range h.at[w] {
-		if start := p - off; start >= 0 && strings.HasPrefix(h.text[start:], needle) {
-			return true
-		}
-	}
-	return false
+	p := h.at[w]
+	return h.begins(needle, p.first-off) || slices.ContainsFunc(p.more, func(at int) bool { return h.begins(needle, at-off) })
+}
+
+func (h haystack) begins(needle string, at int) bool {
+	return at >= 0 && strings.HasPrefix(h.text[at:], needle)
 }
 
 func (n needles) in(hay haystack) Share {

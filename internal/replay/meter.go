@@ -36,6 +36,7 @@ type meter struct {
 	est   tokens.Estimator
 	cache caps.Cache
 	prev  []sized
+	spare []sized // what prev was made of the time before, to be overwritten
 	total int // of the last request
 	at    time.Time
 }
@@ -52,10 +53,7 @@ type sized struct {
 // makes of the estimates in tokens of the model.
 func (m *meter) next(v *view.View, log *transcript.Log, total int, at time.Time) Turn {
 	same, grown := 0, false
-	next := m.prev[:0:0]
-	if cap(next) < len(m.prev) {
-		next = make([]sized, 0, len(m.prev)+8)
-	}
+	next := m.spare[:0]
 	estimate, read := 0, 0
 	t := Turn{Tokens: total, Parts: map[string]int{}}
 	for i := range v.Messages {
@@ -98,7 +96,7 @@ func (m *meter) next(v *view.View, log *transcript.Log, total int, at time.Time)
 	if total < m.cache.MinTokens || !m.cache.Explicit {
 		t.Written, t.Uncached = 0, t.Written // nothing is paid for writing
 	}
-	m.prev, m.at, m.total = next, at, total
+	m.prev, m.spare, m.at, m.total = next, m.prev, at, total
 	return t
 }
 

@@ -22,6 +22,7 @@ type Recording struct {
 	Entries []*transcript.Entry
 	turns   []turn
 	said    found
+	memo    *tokens.Memo // what its texts count
 }
 
 // turn is one reply of the recording and what stands before it.
@@ -56,12 +57,14 @@ func FromEntries(entries []*transcript.Entry) (*Recording, error) {
 // reading an entry's bytes.
 func (r *Recording) Index() error {
 	models := map[string]int{}
+	r.memo = tokens.NewMemo()
+	est := tokens.Estimator{Memo: r.memo}
 	ix := indexer{r: r, open: &turn{}, models: models}
 	// Decoding takes nearly all of the time and is done some entries ahead, on every
 	// processor; what was decoded is forgotten with them.
 	for from := 0; from < len(r.Entries); from += lookAhead {
 		part := r.Entries[from:min(from+lookAhead, len(r.Entries))]
-		for i, s := range lookAll(part) {
+		for i, s := range lookAll(part, est) {
 			if s == nil {
 				continue // nothing that is fed
 			}
@@ -97,7 +100,7 @@ type heard struct {
 }
 
 // lookAll decodes entries; what is not fed stays nil.
-func lookAll(entries []*transcript.Entry) []*heard {
+func lookAll(entries []*transcript.Entry, est tokens.Estimator) []*heard {
 	out := make([]*heard, len(entries))
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -105,7 +108,7 @@ func lookAll(entries []*transcript.Entry) []*heard {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
 				if fed(entries[i]) {
-					out[i] = look(entries[i])
+					out[i] = look(entries[i], est)
 				}
 			}
 		})
@@ -114,7 +117,7 @@ func lookAll(entries []*transcript.Entry) []*heard {
 	return out
 }
 
-func look(x *transcript.Entry) *heard {
+func look(x *transcript.Entry, est tokens.Estimator) *heard {
 	y, err := fresh(x)
 	if err != nil {
 		return &heard{err: err}
@@ -129,8 +132,9 @@ func look(x *transcript.Entry) *heard {
 	if err != nil {
 		return s
 	}
+	size := est.Message(*m) // of what is no reply for the memo only
 	if x.Type == transcript.TypeAssistant {
-		s.size = tokens.Estimator{}.Message(*m)
+		s.size = size
 		for i := range m.Content {
 			if b := &m.Content[i]; b.Type == message.TypeToolUse {
 				s.tools = append(s.tools, b.Name)

@@ -113,8 +113,7 @@ func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*Policy
 		}
 		store = made
 	}
-	// What the engine counted once is not counted again for the figures of a turn.
-	est := tokens.Estimator{Images: tokens.ImageRule(model.Images), Memo: tokens.NewMemo()}
+	est := tokens.Estimator{Images: tokens.ImageRule(model.Images), Memo: rec.memo}
 	r.meter = meter{est: est, cache: model.Cache}
 	r.engine = engine.New(store, engine.Config{Caps: model, Estimator: est, NoUsage: true, Ladder: p.ladder(r), Now: r.clock, Weight: tokens.NewWeight(model.TokenFactor),
 		Observe: func(e engine.Event) {

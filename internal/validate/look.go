@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -88,7 +87,6 @@ type seen struct {
 type looker struct {
 	seed maphash.Seed
 	opt  *Options
-	buf  bytes.Buffer
 }
 
 func (s *seen) report(at, rule, format string, args ...any) {
@@ -344,10 +342,19 @@ func (l *looker) add(h *maphash.Hash, m member) {
 		h.Write(m.raw)
 		return
 	}
-	l.buf.Reset()
-	if err := json.Compact(&l.buf, m.raw); err != nil {
-		h.Write(m.raw)
-		return
+	for i, from := 0, 0; ; { // valid JSON: strings end
+		switch {
+		case i == len(m.raw):
+			h.Write(m.raw[from:])
+			return
+		case m.raw[i] == '"':
+			i = stringEnd(m.raw, i)
+		case m.raw[i] == ' ' || m.raw[i] == '\n' || m.raw[i] == '\t' || m.raw[i] == '\r':
+			h.Write(m.raw[from:i])
+			i++
+			from = i
+		default:
+			i++
+		}
 	}
-	h.Write(l.buf.Bytes())
 }
