@@ -37,7 +37,7 @@ type meter struct {
 	cache caps.Cache
 	prev  []sized
 	spare []sized // what prev was made of the time before, to be overwritten
-	total int // of the last request
+	total int     // of the last request
 	at    time.Time
 }
 
