@@ -44,6 +44,7 @@ func Restore(raw json.RawMessage) (*Ledger, error) {
 	}
 	l.sanitize()
 	l.index()
+	l.weighWords()
 	return l, nil
 }
 

@@ -15,6 +15,8 @@ type Ledger struct {
 	s      state
 	fileAt map[string]int // by key, index in Files
 	callAt map[string]int // by id, index in Calls
+
+	wordBytes int // of Words
 }
 
 // state is everything a ledger knows; a checkpoint is its JSON form.
@@ -67,6 +69,7 @@ type lost struct {
 	Decisions int `json:"decisions,omitempty"`
 	Calls     int `json:"calls,omitempty"`
 	Queued    int `json:"queued,omitempty"`
+	Words     int `json:"words,omitempty"`
 }
 
 // version of the state's JSON form. A checkpoint of another version is not used;

@@ -271,7 +271,8 @@ func (n lost) notes() []string {
 		n     int
 		items noun
 	}{{n.Reads, noun{"older file only read", "older files only read"}}, {n.Runs, noun{"older command", "older commands"}}, {n.Fails, noun{"older failure", "older failures"}},
-		{n.Decisions, noun{"older decision", "older decisions"}}, {n.Calls, noun{"older call without result", "older calls without result"}}, {n.Queued, noun{"older queued prompt", "older queued prompts"}}} {
+		{n.Decisions, noun{"older decision", "older decisions"}}, {n.Calls, noun{"older call without result", "older calls without result"}}, {n.Queued, noun{"older queued prompt", "older queued prompts"}},
+		{n.Words, noun{"older message of the user", "older messages of the user"}}} {
 		if d.n > 0 {
 			out = append(out, d.items.count(d.n))
 		}

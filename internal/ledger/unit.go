@@ -128,7 +128,7 @@ func (l *Ledger) wordUnits() []*unit {
 	out := make([]*unit, 0, len(words))
 	for i := range words {
 		w := &words[i]
-		label := fmt.Sprintf("%d.%s\n", i+1, w.label())
+		label := fmt.Sprintf("%d.%s\n", l.s.Lost.Words+i+1, w.label())
 		out = append(out, &unit{sec: secWords, ref: w, limits: limitsOf(utf8.RuneCountInString(w.Text), depths...),
 			item: Item{Kind: ItemWords, Ref: w.ID, Text: w.Text},
 			form: func(limit int) string {

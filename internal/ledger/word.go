@@ -126,7 +126,70 @@ func (l *Ledger) put(w word) {
 		return // a goal stands in the log twice: as it was typed and as it was set
 	}
 	l.s.Words = append(l.s.Words, w)
+	if l.wordBytes += wordSize(&w); l.wordBytes > maxWords {
+		l.shedWords()
+	}
 	l.s.Interrupted = false
+}
+
+// maxWords bounds what is kept of all messages together, in bytes: some 130,000
+// tokens, six times what a summary may take. Without a bound each checkpoint would
+// repeat everything that was ever said, and a session that goes on for months would
+// write the square of it.
+const maxWords = 512 << 10
+
+// wordSize is what a message takes in a checkpoint: its text, and some hundred bytes
+// for what is known of it.
+func wordSize(w *word) int { return len(w.Text) + 128 }
+
+// shedWords makes room for messages to come: of the older ones leaves what a render
+// would leave out first, the oldest first; the newest stays as it is. What left is
+// counted, and stands in the log.
+func (l *Ledger) shedWords() {
+	const goal = maxWords / 4 * 3
+	old := l.s.Words[:len(l.s.Words)-1]
+	size := l.wordBytes - wordSize(&l.s.Words[len(old)])
+	for _, most := range []int{pasteLimit, wordMiddle, wordShort} {
+		for i := range old {
+			if size <= goal {
+				break
+			}
+			w := &old[i]
+			if cut := beginning(w.Text, most); len(cut) < len(w.Text) {
+				size -= len(w.Text) - len(cut)
+				w.Lost += len(w.Text) - len(cut)
+				w.Text = strings.Clone(cut) // not with the whole behind it
+			}
+		}
+	}
+	n := 0
+	for ; n < len(old) && size > goal; n++ {
+		size -= wordSize(&old[n])
+	}
+	l.s.Lost.Words += n
+	l.s.Words = append(l.s.Words[:0:0], l.s.Words[n:]...)
+	l.weighWords()
+}
+
+func (l *Ledger) weighWords() {
+	l.wordBytes = 0
+	for i := range l.s.Words {
+		l.wordBytes += wordSize(&l.s.Words[i])
+	}
+}
+
+// beginning returns at most n characters of s.
+func beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
 }
 
 // queued is one operation on the queue of prompts that a person typed while a turn
@@ -214,17 +277,19 @@ func (l *Ledger) queuedWords() []word {
 	if len(l.s.Queue) == 0 {
 		return nil
 	}
+	// By their beginnings: of older messages nothing else may be left.
+	const told = wordShort
 	known := make(map[string]int, len(l.s.Words))
 	for _, w := range l.s.Words {
-		known[w.Text]++
+		known[clip(w.Text, told)]++
 	}
 	var waiting, out []word
 	settle := func(n int) {
 		for _, w := range waiting[:n] {
 			switch {
 			case w.Text == "":
-			case known[w.Text] > 0:
-				known[w.Text]--
+			case known[clip(w.Text, told)] > 0:
+				known[clip(w.Text, told)]--
 			default:
 				out = append(out, w)
 			}

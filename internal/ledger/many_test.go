@@ -1,0 +1,72 @@
+package ledger_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"varve.dev/internal/ledger"
+)
+
+// G-2: of a conversation in which more was said than a checkpoint should repeat each
+// time, the newest messages stand as they were said, older ones with their beginning,
+// the oldest are counted; and a state that was restored half way goes on as one that
+// was computed whole.
+func TestMuchSaid(t *testing.T) {
+	const n = 6000
+	k := newTalk(t)
+	for i := range n {
+		text := fmt.Sprintf("request %d: please change the widget number %d", i, i)
+		switch {
+		case i%500 == 7:
+			text += strings.Repeat(" and mind the long list", 3000)
+		case i%3 == 0:
+			text += strings.Repeat(" as it was said before", 20)
+		}
+		k.says(text)
+	}
+	es := k.entries()
+	whole := of(t, es)
+	half, err := ledger.Restore(of(t, es[:len(es)/2]).Checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range es[len(es)/2:] {
+		if err := half.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := whole.Checkpoint()
+	if !bytes.Equal(half.Checkpoint(), state) {
+		t.Error("a restored ledger goes on otherwise than one that was computed whole")
+	}
+	if len(state) > 700<<10 {
+		t.Errorf("the checkpoint of %d messages has %d bytes", n, len(state))
+	}
+	all := whole.Render(ledger.Unlimited, nil)
+	wantIn(t, all, fmt.Sprintf("%d.\n> request %d: please", n, n-1))
+	wantIn(t, all, "older messages of the user")
+	wantIn(t, all, "bytes were not kept")
+	shown, left := strings.Count(all, "> request "), 0
+	if _, err := fmt.Sscanf(strings.ReplaceAll(all[strings.LastIndex(all, "Left out"):], ",", ""), "Left out for lack of room: %d older messages", &left); err != nil || shown+left != n {
+		t.Errorf("%d shown and %d left out of %d (%v)", shown, left, n, err)
+	}
+	checkFrame(t, all)
+	if out := whole.Render(20_000, nil); !strings.Contains(out, fmt.Sprintf("request %d", n-1)) {
+		t.Error("the newest message is not in a usual render")
+	}
+}
+
+// A single long message stays whole as long as it is the newest.
+func TestLongPaste(t *testing.T) {
+	k := newTalk(t)
+	k.says("first").says(strings.Repeat("a pasted line of a log\n", 40_000) + "its end")
+	wantIn(t, k.ledger().Render(ledger.Unlimited, nil), "its end")
+	k.says("and now fix it")
+	all := k.ledger().Render(ledger.Unlimited, nil)
+	for _, w := range []string{"> first", "a pasted line of a log", "and now fix it", "bytes were not kept"} {
+		wantIn(t, all, w)
+	}
+	wantNotIn(t, all, "its end")
+}
