@@ -42,7 +42,7 @@ func (l *Log) History(leaf *Entry) *Chain { return l.chain(leaf, true) }
 func (l *Log) chain(leaf *Entry, history bool) *Chain { return newWalker(l, history).chainTo(leaf) }
 
 func newWalker(l *Log, history bool) *walker {
-	return &walker{log: l, history: history, chain: &Chain{}, seen: make(map[*Entry]bool),
+	return &walker{log: l, history: history, chain: &Chain{}, seen: &entrySet{log: l},
 		undone: make(map[string]bool), summarized: make(map[*Entry]bool)}
 }
 
@@ -58,13 +58,52 @@ func (w *walker) chainTo(leaf *Entry) *Chain {
 	return c
 }
 
+// entrySet is a set of entries of one log, a bit for each: a walk through a large
+// one asks for every entry several times. A nil set is empty.
+type entrySet struct {
+	log    *Log
+	bits   []uint64
+	beside map[*Entry]bool // entries that were fetched from before what was read
+}
+
+// place returns where the bit of e is; ok is false for an entry that has none.
+func (s *entrySet) place(e *Entry) (word int, bit uint64, ok bool) {
+	return e.seq >> 6, 1 << (e.seq & 63), e.seq < len(s.log.Entries) && s.log.Entries[e.seq] == e
+}
+
+func (s *entrySet) has(e *Entry) bool {
+	if s == nil {
+		return false
+	}
+	word, bit, ok := s.place(e)
+	if !ok {
+		return s.beside[e]
+	}
+	return word < len(s.bits) && s.bits[word]&bit != 0
+}
+
+func (s *entrySet) add(e *Entry) {
+	word, bit, ok := s.place(e)
+	switch {
+	case ok:
+		if word >= len(s.bits) {
+			s.bits = append(s.bits, make([]uint64, len(s.log.Entries)>>6+1-len(s.bits))...)
+		}
+		s.bits[word] |= bit
+	case s.beside == nil:
+		s.beside = map[*Entry]bool{e: true}
+	default:
+		s.beside[e] = true
+	}
+}
+
 // walker goes from a leaf to the root.
 type walker struct {
 	log        *Log
 	history    bool
 	chain      *Chain
 	path       []*Entry
-	seen       map[*Entry]bool
+	seen       *entrySet
 	undone     map[string]bool // boundaries taken back by an entry nearer to the leaf
 	summarized map[*Entry]bool // boundaries whose summary is on the path
 	short      bool            // a parent lies before the part of the file that was read
@@ -72,7 +111,7 @@ type walker struct {
 
 func (w *walker) walk(leaf *Entry) {
 	for at := leaf; at != nil; {
-		w.seen[at] = true
+		w.seen.add(at)
 		w.path = append(w.path, at)
 		if at.Subtype == SubUndo && at.Type == TypeSystem {
 			if u, err := at.Undo(); err == nil {
@@ -88,7 +127,7 @@ func (w *walker) walk(leaf *Entry) {
 			w.summarized[p] = true
 		}
 		switch {
-		case p != nil && w.seen[p]:
+		case p != nil && w.seen.has(p):
 			w.fault(at, FaultCycle, "the entry is its own ancestor")
 			at = w.bridge(at, at, at.ParentUUID)
 		case p != nil:
@@ -121,10 +160,10 @@ func (w *walker) boundary(b *Entry) *Entry {
 	if b.LogicalParentUUID != "" {
 		if p := w.log.byUUID[b.LogicalParentUUID]; p != nil && !p.IsChain() {
 			p, _ = bridgeProgress(p)
-			if p != nil && !w.seen[p] {
+			if p != nil && !w.seen.has(p) {
 				return p
 			}
-		} else if p != nil && !w.seen[p] {
+		} else if p != nil && !w.seen.has(p) {
 			return p
 		}
 	}
@@ -170,7 +209,7 @@ func (w *walker) fault(e *Entry, kind FaultKind, detail string) {
 // before e. Entries in seen are passed over. It never crosses a rewind that the
 // file shows. It is nil when nothing stands before e. unknown, when not nil, is set
 // if what stands between names an entry that was not read.
-func (l *Log) before(e *Entry, seen map[*Entry]bool, unknown *bool) *Entry {
+func (l *Log) before(e *Entry, seen *entrySet, unknown *bool) *Entry {
 	named := func(uuid string) *Entry {
 		t := l.byUUID[uuid]
 		if t == nil && unknown != nil {
@@ -180,7 +219,7 @@ func (l *Log) before(e *Entry, seen map[*Entry]bool, unknown *bool) *Entry {
 	}
 	usable := func(x *Entry) bool {
 		return x != nil && x.IsChain() && l.byUUID[x.UUID] == x && x.Sidechain == e.Sidechain &&
-			x.AgentID == e.AgentID && !seen[x] && x != e && !(e.early && descends(x, e, len(l.Entries)))
+			x.AgentID == e.AgentID && !seen.has(x) && x != e && !(e.early && descends(x, e, len(l.Entries)))
 	}
 	var pointer *Entry
 	next := e
@@ -260,7 +299,7 @@ func descends(x, of *Entry, limit int) bool {
 // recoverParts adds the parts of replies that came as several entries and that
 // the walk from the leaf did not meet: with parallel calls a result's parent is
 // the part that made the call, so one path sees only some of the parts (T-11).
-func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
+func (l *Log) recoverParts(c *Chain, seen *entrySet) {
 	var found []*Entry
 	done := make(map[string]bool)
 	for i, e := range c.Entries {
@@ -275,8 +314,8 @@ func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
 		}
 		done[e.MessageID] = true
 		for part := l.byMsg[e.MessageID]; part != nil; part = part.part {
-			if !seen[part] && part.Sidechain == e.Sidechain && l.sameReply(part, e.MessageID, c.Entries[i:], seen) {
-				seen[part] = true
+			if !seen.has(part) && part.Sidechain == e.Sidechain && l.sameReply(part, e.MessageID, c.Entries[i:], seen) {
+				seen.add(part)
 				found = append(found, part)
 			}
 		}
@@ -287,7 +326,7 @@ func (l *Log) recoverParts(c *Chain, seen map[*Entry]bool) {
 // sameReply reports whether part belongs to the conversation on the path: its
 // parents lead to a part on the path through nothing but parts and results, and
 // the conversation did not turn off there with a new prompt, as after a rewind.
-func (l *Log) sameReply(part *Entry, id string, path []*Entry, seen map[*Entry]bool) bool {
+func (l *Log) sameReply(part *Entry, id string, path []*Entry, seen *entrySet) bool {
 	at := part
 	for steps := 0; steps < 1024; steps++ {
 		p, _ := bridgeProgress(at)
@@ -296,7 +335,7 @@ func (l *Log) sameReply(part *Entry, id string, path []*Entry, seen map[*Entry]b
 			// with nothing. Its group is on the path, so it belongs to it.
 			return at.MessageID == id
 		}
-		if seen[p] {
+		if seen.has(p) {
 			return !turnsOff(p, path)
 		}
 		if p.MessageID != id && len(p.Results) == 0 {
@@ -330,7 +369,7 @@ func turnsOff(p *Entry, path []*Entry) bool {
 
 // recoverResults adds tool results that answer a call on the chain and lie beside
 // the path (FORMAT.md section 4).
-func (l *Log) recoverResults(c *Chain, seen map[*Entry]bool) {
+func (l *Log) recoverResults(c *Chain, seen *entrySet) {
 	open := make(map[string]bool, len(c.Entries)/4)
 	for _, e := range c.Entries {
 		for _, id := range e.Calls {
@@ -347,13 +386,13 @@ func (l *Log) recoverResults(c *Chain, seen map[*Entry]bool) {
 	}
 	var found []*Entry
 	for _, e := range l.Entries {
-		if len(e.Results) == 0 || e.Type != TypeUser || seen[e] || l.byUUID[e.UUID] != e {
+		if len(e.Results) == 0 || e.Type != TypeUser || seen.has(e) || l.byUUID[e.UUID] != e {
 			continue
 		}
 		for _, id := range e.Results {
 			if open[id] {
 				delete(open, id)
-				seen[e] = true
+				seen.add(e)
 				found = append(found, e)
 				break
 			}
