@@ -135,10 +135,10 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 			j.stampWith(summaryID).Summary(boundaryID, message.User(ed.text), summaryOwn{ed.source, ed.native}.extra())}
 		parent := summaryID
 		if ed.added != "" {
-			out, parent = append(out, j.stampWith(anchorID).Attachment(summaryID, factsAttachment, []string{ed.added})), anchorID
+			out, parent = append(out, j.stampWith(anchorID).Attachment(summaryID, factsAttachment, []string{ed.added}, transcript.OfBoundary(boundaryID))), anchorID
 		}
 		for _, a := range ed.attach {
-			e := j.Stamp.Attachment(parent, a.What, a.Rendered)
+			e := j.Stamp.Attachment(parent, a.What, a.Rendered, transcript.OfBoundary(boundaryID))
 			out, parent = append(out, e), e.UUID
 		}
 		return append(out, facts...)

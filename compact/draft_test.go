@@ -318,7 +318,7 @@ func TestDraftFails(t *testing.T) {
 				m.let <- struct{}{}
 			}
 			k := newTalk(t, 40_000, &compact.Ladder{Summarizer: m, Facts: noFacts, Policy: compact.Policy{Drafts: true}})
-			for len(k.rungs) < 6 {
+			for len(k.rungs) < 5 {
 				k.turn(300)
 				k.settle()
 			}

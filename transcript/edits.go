@@ -161,6 +161,24 @@ type Repair struct {
 // Repair decodes a repair entry.
 func (e *Entry) Repair() (Repair, error) { return own[Repair](e, SubRepair) }
 
+// ofBoundary is what Varve adds to an attachment that came with a compaction.
+type ofBoundary struct {
+	Boundary string `json:"boundary"`
+}
+
+// OfBoundary marks an attachment as part of a compaction: it leaves the view with the
+// boundary when that is taken back.
+func OfBoundary(uuid string) Extra { return Own(ofBoundary{uuid}) }
+
+// OfBoundary returns the boundary that an attachment came with; "" for others.
+func (e *Entry) OfBoundary() string {
+	var o ofBoundary
+	if raw := e.Own(); raw == nil || json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	return o.Boundary
+}
+
 // Undo is the content of a system/varve_undo entry: the boundary it names no
 // longer holds.
 type Undo struct {

@@ -70,7 +70,7 @@ func collect(c *transcript.Chain, seq []*transcript.Entry, kept int) *edits {
 		pos[e.UUID] = i
 	}
 	for i, e := range seq {
-		if e.CompactSummary && off[e.ParentUUID] {
+		if e.CompactSummary && off[e.ParentUUID] || len(off) > 0 && e.Type == transcript.TypeAttachment && off[e.OfBoundary()] {
 			ed.skip[e.UUID] = true
 		}
 		if e.Type == transcript.TypeSystem {
