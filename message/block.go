@@ -23,8 +23,11 @@ const (
 // A Block is one piece of a message's content. Raw is what is written and sent; the other fields are Raw decoded, for reading.
 // Change a block by building a new one.
 type Block struct {
-	Type string          // the member "type"; "" when the block has none or is not an object
-	Raw  json.RawMessage // the exact bytes read, received or built. Always set.
+	Type string // the member "type"; "" when the block has none or is not an object
+
+	// Raw is the exact bytes read, received or built. It is always set. Of the text block that stands for a tool result's string it is
+	// that string, as the result has it; [Block.JSON] gives such a block as an object.
+	Raw json.RawMessage
 
 	Text      string // text: its text. thinking: the reasoning, may be empty beside a signature
 	Signature string // thinking
@@ -35,12 +38,29 @@ type Block struct {
 	Input json.RawMessage // the call's input as it stands in Raw; nil when there is none
 
 	ToolUseID     string  // tool_result and the server tools' results: the call that is answered
-	IsError       bool    // tool_result
 	Content       []Block // tool_result: nil when absent; a string is one text block
 	StringContent bool    // tool_result: the content was a JSON string
+	IsError       bool    // tool_result
+
+	unicode bool // Raw was seen to hold nothing but Unicode
 
 	Source *Source // image, document
 }
+
+// IsUnicode reports whether all of b can be sent: see [CleanUnicode]. It costs nothing for a block that was parsed.
+func (b Block) IsUnicode() bool { return b.unicode || CleanUnicode(b.Raw) }
+
+// JSON returns b as an element of a content array: Raw, or the text block for which a string stands there.
+func (b Block) JSON() json.RawMessage {
+	if !b.isString() {
+		return b.Raw
+	}
+	raw := make([]byte, 0, len(textHead)+len(b.Raw)+1)
+	return append(append(append(raw, textHead...), b.Raw...), '}')
+}
+
+// isString reports whether b is the text of a string that stands where an array of blocks could.
+func (b Block) isString() bool { return b.Type == TypeText && len(b.Raw) > 0 && b.Raw[0] == '"' }
 
 // A Source says where the bytes of an image or a document are.
 type Source struct {
@@ -83,7 +103,7 @@ func Text(s string) Block {
 	raw = append(raw, textHead...)
 	raw = AppendString(raw, s)
 	raw = append(raw, '}')
-	return Block{Type: TypeText, Text: s, Raw: raw}
+	return Block{Type: TypeText, Text: s, Raw: raw, unicode: true}
 }
 
 const textHead = `{"type":"text","text":`
@@ -140,8 +160,8 @@ func ToolResult(id string, isError bool, content ...Block) Block {
 // isPlainText reports whether b is a text block with no members but its text (citations, cache markers), so that a string can
 // stand for it.
 func (b Block) isPlainText() bool {
-	if b.Type != TypeText {
-		return false
+	if b.Type != TypeText || b.isString() {
+		return b.isString()
 	}
 	s := scanner{data: b.Raw}
 	cur, err := s.open(0, '{')
@@ -177,12 +197,16 @@ func media(kind, mediaType string, data []byte) Block {
 	return Block{Type: kind, Raw: append(raw, `"}}`...), Source: src}
 }
 
-// AppendBlocks appends blocks as a JSON array of their raw bytes.
+// AppendBlocks appends blocks as a JSON array of their bytes, as [Block.JSON] has them.
 func AppendBlocks(dst []byte, blocks []Block) []byte {
 	dst = append(dst, '[')
 	for i, b := range blocks {
 		if i > 0 {
 			dst = append(dst, ',')
+		}
+		if b.isString() {
+			dst = append(append(append(dst, textHead...), b.Raw...), '}')
+			continue
 		}
 		dst = append(dst, b.Raw...)
 	}

@@ -182,7 +182,7 @@ func (c *checker) block(role Role, b *Block, at place) {
 	if b.Type == "" {
 		c.report(RuleBlockType, at, "not a content block with a type")
 	}
-	if !CleanUnicode(b.Raw) {
+	if !b.IsUnicode() {
 		c.report(RuleUnicode, at, "the block holds text that is not Unicode")
 	}
 	if want := onlyRole(b); want != "" && want != role {

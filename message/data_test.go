@@ -146,6 +146,12 @@ func compareMessage(t *testing.T, line int, raw []byte) (*Message, int) {
 		}
 	}
 	n := compareContent(t, line, m.Content, m.StringContent, want.Content)
+	owned, err := ParseOwned(raw)
+	if err != nil {
+		t.Fatalf("line %d: %v", line, err)
+	}
+	sameMessage(t, owned, m)
+	checkUnicode(t, m.Content)
 	rebuilt := *m // what is written afresh reads the same
 	rebuilt.Raw = nil
 	sameMessage(t, mustParse(t, string(rebuilt.JSON())), &rebuilt)

@@ -38,6 +38,12 @@ func FuzzParseMessage(f *testing.F) {
 				sameBlocks(t, []Block{again}, []Block{b})
 			}
 		}
+		owned, err := ParseOwned(bytes.Clone(raw))
+		if err != nil {
+			t.Fatalf("ParseOwned(%q): %v", raw, err)
+		}
+		sameMessage(t, owned, m)
+		checkUnicode(t, m.Content)
 		if out := m.WithContent(m.Content...).AppendRequest(nil); !json.Valid(out) || !CleanUnicode(out) {
 			t.Fatalf("request %q", out)
 		}

@@ -57,10 +57,15 @@ func appendEscape(dst []byte, c byte) []byte {
 // each, as encoding/json has it.
 func unquote(in []byte) string {
 	valid := utf8.Valid(in)
-	at := bytes.IndexByte(in, '\\')
-	if at < 0 && valid {
+	if valid && bytes.IndexByte(in, '\\') < 0 {
 		return string(in)
 	}
+	return unescapeAll(in, valid)
+}
+
+// unescapeAll is unquote for text of which is known whether it is UTF-8.
+func unescapeAll(in []byte, valid bool) string {
+	at := bytes.IndexByte(in, '\\')
 	var out strings.Builder
 	out.Grow(len(in))
 	for ; at >= 0; at = bytes.IndexByte(in, '\\') {

@@ -138,7 +138,11 @@ func (m Message) AppendRequest(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, FixUnicode(b.Raw)...)
+		if b.IsUnicode() {
+			dst = append(dst, b.JSON()...)
+		} else {
+			dst = append(dst, FixUnicode(b.JSON())...)
+		}
 	}
 	return append(dst, "]}"...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unsafe"
 )
 
 // ErrNotObject is the error of a text that is JSON but not the JSON object it should be.
@@ -15,9 +16,14 @@ var ErrNotObject = errors.New("message: not a JSON object")
 // without its array is taken as one. A member of the wrong kind counts as absent; of a repeated member the last counts, as in
 // JSON.parse. The error is a *[SyntaxError] or [ErrNotObject].
 //
-// The message shares the memory of raw.
-func ParseMessage(raw []byte) (*Message, error) {
-	p := parser{scanner{data: raw}}
+// The message shares the memory of raw, but its texts do not.
+func ParseMessage(raw []byte) (*Message, error) { return parseMessage(raw, false) }
+
+// ParseOwned is [ParseMessage] for bytes that nobody changes any more: texts in which nothing is escaped share their memory, too.
+func ParseOwned(raw []byte) (*Message, error) { return parseMessage(raw, true) }
+
+func parseMessage(raw []byte, owned bool) (*Message, error) {
+	p := parser{scanner: scanner{data: raw}, owned: owned}
 	start := p.space(0)
 	if err := p.wantObject(start); err != nil {
 		return nil, err
@@ -35,7 +41,7 @@ func ParseMessage(raw []byte) (*Message, error) {
 
 // ParseBlock reads one content block. It shares the memory of raw.
 func ParseBlock(raw []byte) (Block, error) {
-	p := parser{scanner{data: raw}}
+	p := parser{scanner: scanner{data: raw}}
 	start := p.space(0)
 	if err := p.wantObject(start); err != nil {
 		return Block{}, err
@@ -53,9 +59,9 @@ func ParseBlock(raw []byte) (Block, error) {
 // ParseContent reads the value of a member "content": a string (one text block, and true), an array of blocks, one block without
 // its array, or null (no blocks). The blocks share the memory of raw.
 func ParseContent(raw []byte) (blocks []Block, wasString bool, err error) {
-	p := parser{scanner{data: raw}}
+	p := parser{scanner: scanner{data: raw}}
 	start := p.space(0)
-	blocks, wasString, end, err := p.content(start)
+	blocks, wasString, end, err := p.content(start, false)
 	if err == nil {
 		err = p.whole(end)
 	}
@@ -66,7 +72,10 @@ func ParseContent(raw []byte) (blocks []Block, wasString bool, err error) {
 }
 
 // parser decodes while it scans: every byte is looked at once, and copied at most once.
-type parser struct{ scanner }
+type parser struct {
+	scanner
+	owned bool // texts may share the memory of data
+}
 
 // wantObject tells a text that is JSON but no object from one that is no JSON.
 func (p *parser) wantObject(i int) error {
@@ -92,7 +101,7 @@ func (p *parser) message(start int, m *Message) (int, error) {
 	for cur.next() {
 		at, name := cur.pos, cur.name()
 		if string(name) == "content" {
-			m.Content, m.StringContent, cur.pos, err = p.content(at)
+			m.Content, m.StringContent, cur.pos, err = p.content(at, false)
 			from.content = [2]int{at - start, cur.pos - start}
 		} else {
 			cur.pos, err = p.value(at)
@@ -124,14 +133,18 @@ func (p *parser) message(start int, m *Message) (int, error) {
 	return cur.pos, nil
 }
 
-// content reads the value of "content" at i.
-func (p *parser) content(i int) (blocks []Block, wasString bool, end int, err error) {
+// content reads the value of "content" at i: of a tool result or of a message.
+func (p *parser) content(i int, ofResult bool) (blocks []Block, wasString bool, end int, err error) {
 	switch p.at(i) {
 	case '"':
 		if end, err = p.str(i); err != nil {
 			return nil, false, i, err
 		}
-		return []Block{stringBlock(p.data[i:end])}, true, end, nil
+		b := Block{Type: TypeText, Text: p.string(p.literal(i, end)), Raw: p.data[i:end:end], unicode: p.last&notUnicode == 0}
+		if !ofResult {
+			b.Raw = b.JSON()
+		}
+		return []Block{b}, true, end, nil
 	case '[':
 		blocks, end, err = p.blocks(i)
 		return blocks, false, end, err
@@ -174,15 +187,42 @@ func (p *parser) element(i int) (Block, int, error) {
 	return Block{Raw: json.RawMessage(p.data[i:end:end])}, end, nil
 }
 
+// literal is a JSON value as it stands, and what its text is like if it is a string.
+type literal struct {
+	raw   []byte
+	shape shape
+}
+
+// literal returns the value at [i, end), which has just been read.
+func (p *parser) literal(i, end int) literal { return literal{p.data[i:end:end], p.last} }
+
+// string decodes v; "" when it is no string.
+func (p *parser) string(v literal) string {
+	if len(v.raw) < 2 || v.raw[0] != '"' {
+		return ""
+	}
+	in := v.raw[1 : len(v.raw)-1]
+	switch {
+	case v.shape&(hasEscapes|notUTF8) != 0:
+		return unescapeAll(in, v.shape&notUTF8 == 0)
+	case p.owned && len(in) > 0:
+		return unsafe.String(&in[0], len(in))
+	}
+	return string(in)
+}
+
 // parts are the members of a block by name, undecoded: which of them matter is known only when the type has been seen, and the
 // type may come last.
 type parts struct {
-	kind, text, thinking, signature, data, isError, source, content []byte
+	kind, isError, source, content  []byte
+	text, thinking, signature, data literal
 }
 
 func (p *parser) block(i int) (Block, int, error) {
 	var b Block
 	var f parts
+	before := p.all
+	p.all = 0
 	cur, err := p.open(i, '{')
 	if err != nil {
 		return b, i, err
@@ -190,17 +230,17 @@ func (p *parser) block(i int) (Block, int, error) {
 	for cur.next() {
 		at, name := cur.pos, cur.name()
 		if string(name) == "content" && (p.at(at) == '[' || p.at(at) == '"') {
-			b.Content, b.StringContent, cur.pos, err = p.content(at)
+			b.Content, b.StringContent, cur.pos, err = p.content(at, true)
 		} else {
 			cur.pos, err = p.value(at)
 		}
 		if err != nil {
 			return b, i, err
 		}
-		v := p.data[at:cur.pos:cur.pos]
+		v := p.literal(at, cur.pos)
 		switch string(name) {
 		case "type":
-			f.kind = v
+			f.kind = v.raw
 		case "text":
 			f.text = v
 		case "thinking":
@@ -210,39 +250,41 @@ func (p *parser) block(i int) (Block, int, error) {
 		case "data":
 			f.data = v
 		case "id":
-			b.ID, _ = text(v)
+			b.ID, _ = text(v.raw)
 		case "name":
-			b.Name, _ = text(v)
+			b.Name, _ = text(v.raw)
 		case "input":
-			b.Input = json.RawMessage(v)
+			b.Input = json.RawMessage(v.raw)
 		case "tool_use_id":
-			b.ToolUseID, _ = text(v)
+			b.ToolUseID, _ = text(v.raw)
 		case "is_error":
-			f.isError = v
+			f.isError = v.raw
 		case "source":
-			f.source = v
+			f.source = v.raw
 		case "content":
-			f.content = v
+			f.content = v.raw
 		}
 	}
 	if cur.err != nil {
 		return b, i, cur.err
 	}
 	b.Raw = json.RawMessage(p.data[i:cur.pos:cur.pos])
-	b.decode(&f)
+	b.unicode = p.all&notUnicode == 0
+	p.all |= before
+	p.decode(&b, &f)
 	return b, cur.pos, nil
 }
 
-func (b *Block) decode(f *parts) {
+func (p *parser) decode(b *Block, f *parts) {
 	b.Type = known(f.kind)
 	switch b.Type {
 	case TypeText:
-		b.Text, _ = text(f.text)
+		b.Text = p.string(f.text)
 	case TypeThinking:
-		b.Text, _ = text(f.thinking)
-		b.Signature, _ = text(f.signature)
+		b.Text = p.string(f.thinking)
+		b.Signature = p.string(f.signature)
 	case TypeRedactedThinking:
-		b.Data, _ = text(f.data)
+		b.Data = p.string(f.data)
 	case TypeImage, TypeDocument:
 		b.Source = parseSource(f.source)
 	case TypeToolResult:
@@ -293,13 +335,6 @@ func sourceData(m []byte) []byte {
 		return []byte(unquote(in))
 	}
 	return in
-}
-
-// stringBlock is the text block that the JSON string lit stands for.
-func stringBlock(lit []byte) Block {
-	raw := make([]byte, 0, len(textHead)+len(lit)+1)
-	raw = append(append(append(raw, textHead...), lit...), '}')
-	return Block{Type: TypeText, Text: unquote(lit[1 : len(lit)-1]), Raw: raw}
 }
 
 // known decodes a JSON string that is nearly always one of a few words, for which it does not allocate.

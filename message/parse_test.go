@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -308,7 +309,7 @@ func sameBlocks(t interface {
 	}
 	for i := range got {
 		g, w := got[i], want[i]
-		if g.Type != w.Type || !bytes.Equal(g.Raw, w.Raw) || g.Text != w.Text || g.Signature != w.Signature || g.Data != w.Data || g.ID != w.ID ||
+		if g.Type != w.Type || !bytes.Equal(g.JSON(), w.JSON()) || g.Text != w.Text || g.Signature != w.Signature || g.Data != w.Data || g.ID != w.ID ||
 			g.Name != w.Name || !bytes.Equal(g.Input, w.Input) || g.ToolUseID != w.ToolUseID || g.IsError != w.IsError || g.StringContent != w.StringContent {
 			t.Errorf("block %d: got %+v\nwant %+v", i, g, w)
 		}
@@ -316,5 +317,95 @@ func sameBlocks(t interface {
 			t.Errorf("block %d: source %+v, want %+v", i, g.Source, w.Source)
 		}
 		sameBlocks(t, g.Content, w.Content)
+	}
+}
+
+// checkUnicode compares what parsing noticed of text that is not Unicode with a look at the bytes, and what is shown of a block with what
+// encoding/json makes of its bytes.
+func checkUnicode(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, blocks []Block) {
+	t.Helper()
+	for _, b := range blocks {
+		if clean := CleanUnicode(b.Raw); b.IsUnicode() != clean || b.Type != "" && b.unicode != clean {
+			t.Fatalf("%s: all Unicode: %v", b.Raw, b.unicode)
+		}
+		var w map[string]any
+		if b.Type != "" && json.Unmarshal(b.JSON(), &w) != nil {
+			t.Fatalf("%s is no object", b.JSON())
+		}
+		var text, signature, data any
+		switch b.Type {
+		case TypeText:
+			text = w["text"]
+		case TypeThinking:
+			text, signature = w["thinking"], w["signature"]
+		case TypeRedactedThinking:
+			data = w["data"]
+		}
+		for _, is := range []struct {
+			got  string
+			want any
+		}{{b.Text, text}, {b.Signature, signature}, {b.Data, data}} {
+			if s, _ := is.want.(string); s != is.got {
+				t.Fatalf("%s: %q, encoding/json has %q", b.Raw, is.got, s)
+			}
+		}
+		checkUnicode(t, b.Content)
+	}
+}
+
+// A text in which nothing is escaped shares the memory of bytes that are owned, and of no others: who parses a line in a buffer that the
+// next line takes keeps texts.
+func TestParseOwned(t *testing.T) {
+	const raw = `{"role":"assistant","content":[{"type":"thinking","thinking":"abc","signature":"c2ln"},{"type":"text","text":"a\nb"},` +
+		`{"type":"tool_result","tool_use_id":"t","content":"plain"},{"type":"text","text":""}]}`
+	for _, owned := range []bool{false, true} {
+		buf := []byte(raw)
+		m, err := parseMessage(buf, owned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range buf {
+			if c == 'a' || c == 'p' || c == '2' {
+				buf[i] = 'X'
+			}
+		}
+		c := m.Content
+		want := []string{"abc", "c2ln", "a\nb", "plain", ""}
+		if owned {
+			want = []string{"Xbc", "cXln", "a\nb", "XlXin", ""}
+		}
+		got := []string{c[0].Text, c[0].Signature, c[1].Text, c[2].Content[0].Text, c[3].Text}
+		if !slices.Equal(got, want) {
+			t.Errorf("owned %v: %q, want %q", owned, got, want)
+		}
+	}
+}
+
+// The text that stands for a result's string keeps that string's bytes, and is an object wherever it is written as a block.
+func TestStringOfResult(t *testing.T) {
+	b, err := ParseBlock([]byte(`{"type":"tool_result","tool_use_id":"t","content":"a\u0041"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := b.Content[0]
+	const object = `{"type":"text","text":"a\u0041"}`
+	if c.Text != "aA" || string(c.Raw) != `"a\u0041"` || string(c.JSON()) != object {
+		t.Errorf("%q, %s, %s", c.Text, c.Raw, c.JSON())
+	}
+	for name, got := range map[string][]byte{
+		"blocks":  AppendBlocks(nil, b.Content),
+		"result":  ToolResult("t", false, c, Text("x")).Raw,
+		"request": UserBlocks(c).AppendRequest(nil),
+		"message": UserBlocks(c).JSON(),
+	} {
+		if !bytes.Contains(got, []byte(`[`+object)) || !json.Valid(got) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := string(ToolResult("t", false, c).Raw); got != `{"tool_use_id":"t","type":"tool_result","content":"aA"}` {
+		t.Errorf("alone: %s", got)
 	}
 }

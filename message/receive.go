@@ -50,7 +50,7 @@ func receive(b Block) (Block, error) {
 		return b, nil
 	case b.Type == TypeToolUse:
 		return NormalizeCall(b)
-	case CleanUnicode(b.Raw):
+	case b.IsUnicode():
 		return b, nil
 	}
 	return reparse(FixUnicode(b.Raw), b), nil
@@ -70,7 +70,10 @@ func NormalizeCall(b Block) (Block, error) {
 	if string(in) != string(b.Input) {
 		raw = setMember(raw, "input", in)
 	}
-	if raw = FixUnicode(raw); string(raw) == string(b.Raw) {
+	if !b.IsUnicode() {
+		raw = FixUnicode(raw)
+	}
+	if string(raw) == string(b.Raw) {
 		return b, err
 	}
 	return reparse(raw, b), err

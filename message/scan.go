@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // maxDepth bounds the nesting of JSON values, so that a hostile log cannot exhaust the stack. The figure is encoding/json's own.
@@ -25,7 +27,22 @@ func (e *SyntaxError) Error() string {
 type scanner struct {
 	data  []byte
 	depth int
+
+	last shape // of the string that was read last
+	all  shape // of all strings read so far, names of members included
 }
+
+// shape is what reading a string shows of it beside its end.
+type shape uint8
+
+const (
+	hasEscapes shape = 1 << iota // there is a backslash in it
+	notUTF8                      // there are bytes in it that are not UTF-8
+	halfPair                     // there is an escaped half of a surrogate pair in it
+)
+
+// notUnicode are the shapes of strings that the API refuses.
+const notUnicode = notUTF8 | halfPair
 
 func (s *scanner) fail(i int, format string, args ...any) error {
 	return &SyntaxError{Offset: i, Msg: fmt.Sprintf(format, args...)}
@@ -139,43 +156,59 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// special returns the index, at or after i, of the first quote, backslash or control character of data, or len(data). It looks at
-// eight bytes at a time, since most of a log is the inside of strings.
-func special(data []byte, i int) int {
+// special returns the index, at or after i, of the first quote, backslash or control character of data, or len(data); a byte of wide
+// is not zero if a byte before that is not ASCII, and perhaps for one soon after it. It looks at eight bytes at a time, since most of a
+// log is the inside of strings.
+func special(data []byte, i int, wide uint64) (int, uint64) {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
+		wide |= x & tops
 		quote, slash := x^(ones*'"'), x^(ones*'\\')
 		// The top bit of each byte says: it was below 0x20, or became 0. A borrow can only set bits above a true one.
 		hit := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
 		if hit != 0 {
-			return i + bits.TrailingZeros64(hit)/8
+			return i + bits.TrailingZeros64(hit)/8, wide
 		}
 	}
 	for ; i < len(data); i++ {
-		if c := data[i]; c == '"' || c == '\\' || c < 0x20 {
-			return i
+		c := data[i]
+		if c == '"' || c == '\\' || c < 0x20 {
+			return i, wide
 		}
+		wide |= uint64(c) & 0x80
 	}
-	return i
+	return i, wide
 }
 
-// str validates the string whose opening quote is at i and returns the index after its closing quote.
+// str validates the string whose opening quote is at i and returns the index after its closing quote. What else it saw is in s.last.
 func (s *scanner) str(i int) (int, error) {
-	data := s.data
-	for i = special(data, i+1); i < len(data); i = special(data, i+1) {
+	data, start, wide := s.data, i+1, uint64(0)
+	s.last = 0
+	for i, wide = special(data, start, 0); i < len(data); i, wide = special(data, i+1, wide) {
 		switch c := data[i]; {
 		case c == '"':
+			if wide != 0 && !utf8.Valid(data[start:i]) {
+				s.last |= notUTF8
+			}
+			s.all |= s.last
 			return i + 1, nil
 		case c != '\\':
 			return i, s.fail(i, "control character %#02x in a string", c)
 		}
+		s.last |= hasEscapes
 		i++
 		switch s.at(i) {
 		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		case 'u':
-			if _, ok := hex4(data, i+1); !ok {
+			r, ok := hex4(data, i+1)
+			if !ok {
 				return i, s.fail(i, "\\u without four hexadecimal digits")
+			}
+			if utf16.IsSurrogate(r) && !pairAt(data, i-1) {
+				s.last |= halfPair
+			} else if utf16.IsSurrogate(r) {
+				i += 6 // the second half
 			}
 			i += 4
 		default:
@@ -183,6 +216,16 @@ func (s *scanner) str(i int) (int, error) {
 		}
 	}
 	return i, s.unexpected(i, "the end of the string")
+}
+
+// pairAt reports whether both halves of a surrogate pair are escaped at i.
+func pairAt(data []byte, i int) bool {
+	if i+8 > len(data) || data[i+6] != '\\' || data[i+7] != 'u' {
+		return false
+	}
+	high, _ := hex4(data, i+2)
+	low, ok := hex4(data, i+8)
+	return ok && utf16.DecodeRune(high, low) != utf8.RuneError
 }
 
 // hex4 reads four hexadecimal digits at data[i:].

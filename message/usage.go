@@ -60,7 +60,7 @@ func (u Usage) ReplyTokens() int64 { return u.measured().OutputTokens }
 // *[SyntaxError] or [ErrNotObject]. Usage shares the memory of raw.
 func ParseUsage(raw []byte) (Usage, error) {
 	var u Usage
-	p := parser{scanner{data: raw}}
+	p := parser{scanner: scanner{data: raw}}
 	start := p.space(0)
 	if err := p.wantObject(start); err != nil {
 		return u, err

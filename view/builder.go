@@ -165,7 +165,7 @@ func (b *builder) part(g *group, p piece) {
 	case p.IsThinking():
 		// Reasoning goes back byte for byte or not at all; emit leaves out all of a
 		// reply's reasoning when one block of it cannot be sent.
-	case !message.CleanUnicode(p.Raw):
+	case !p.IsUnicode():
 		p.Block.Block = fixed(p.Block.Block)
 		p.Made = true
 		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Settled: true})
@@ -216,7 +216,7 @@ func (b *builder) user(e *transcript.Entry, m *message.Message, pos int) {
 		case p.Type == message.TypeText && message.IsBlank(p.Text):
 			b.repair(b.last(), Repair{Kind: BlankText, Entry: e.UUID, Settled: true})
 		default:
-			if !message.CleanUnicode(p.Raw) {
+			if !p.IsUnicode() {
 				p.Block.Block = fixed(p.Block.Block)
 				p.Made = true
 				b.repair(b.last(), Repair{Kind: BadText, Entry: e.UUID, Settled: true})
@@ -255,7 +255,7 @@ func (b *builder) result(p piece) {
 		return
 	}
 	b.touch(b.index(g))
-	if !message.CleanUnicode(p.Raw) {
+	if !p.IsUnicode() {
 		p.Block.Block = fixed(p.Block.Block)
 		p.Made = true
 		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Call: p.ToolUseID, Settled: true})

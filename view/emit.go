@@ -97,7 +97,7 @@ func (b *builder) parts(g *group, open bool) []piece {
 	for _, p := range g.parts {
 		if p.IsThinking() {
 			strip = strip || p.pos < b.edits.stripBefore
-			bad = bad || !message.CleanUnicode(p.Raw)
+			bad = bad || !p.IsUnicode()
 		}
 		if p.IsServerResult() {
 			answered[p.ToolUseID] = true
