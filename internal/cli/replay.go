@@ -15,6 +15,7 @@ import (
 	"varve.dev/engine"
 	"varve.dev/internal/replay"
 	"varve.dev/internal/sources"
+	"varve.dev/internal/term"
 	"varve.dev/session"
 	"varve.dev/transcript"
 )
@@ -24,7 +25,7 @@ type replayCmd struct {
 	ID        string   `arg:"" optional:"" help:"File, id, the beginning of one, or title; also a file of Codex, Gemini CLI, opencode or pi. Without it: a recording that comes with the program."`
 	Window    string   `placeholder:"TOKENS" help:"Window to replay with, for example 32k, 200k or 1M. Without it: the model's, at most 200k."`
 	Model     string   `placeholder:"NAME" help:"Model whose window, prices and rules count. Without it: the recorded one."`
-	Policy    []string `placeholder:"NAME" help:"Policies to compare, separated by commas; all for every one. Without it: varve and none."`
+	Policy    []string `placeholder:"NAME" help:"Policies to compare, separated by commas; all for every one. Without it: varve, varve-server and none."`
 	JSON      bool     `name:"json" help:"Print a JSON document."`
 	HTML      string   `name:"html" placeholder:"FILE" type:"path" help:"Also write a page with an interactive picture."`
 	Out       string   `placeholder:"DIR" type:"path" help:"Leave the session in this folder instead of the usual one (VARVE_HOME)."`
@@ -105,7 +106,7 @@ const usualWindow = 200_000
 
 func (c *replayCmd) policies() []string {
 	if len(c.Policy) == 0 {
-		return []string{replay.Own, replay.None}
+		return []string{replay.Own, replay.Server, replay.None}
 	}
 	if len(c.Policy) == 1 && c.Policy[0] == "all" {
 		var names []string
@@ -242,7 +243,7 @@ func (l *leftSession) close(ctx context.Context) error {
 		return nil
 	}
 	st := l.s.Stamp()
-	err := l.s.Append(st.Meta(transcript.TypeCustomTitle, "Replay of "+l.title))
+	err := l.s.Append(st.Meta(transcript.TypeCustomTitle, "Replay of "+term.Line(l.title, titleShown)))
 	err = errors.Join(err, l.s.Close(context.WithoutCancel(ctx)))
 	for _, w := range l.s.Warnings() {
 		l.app.out.note("Note: %s", w)

@@ -19,10 +19,15 @@ func (t replayText) print() {
 	t.head()
 	for i := range t.res.Runs {
 		run := &t.res.Runs[i]
-		if i == 0 || run.Policy == replay.Own {
+		switch {
+		case i == 0 || run.Policy == replay.Own:
 			t.out.line("")
 			t.chart(run)
 			t.rungs(run)
+		case run.Policy == replay.Server && len(run.Rungs) > 0:
+			t.out.line("")
+			t.out.line("%s:", run.Title)
+			t.rungTable(run)
 		}
 	}
 	t.out.line("")
@@ -34,26 +39,54 @@ func (t replayText) print() {
 	}
 	t.out.line("")
 	for _, n := range t.res.Notes {
-		t.out.line("%s", styled{dim, n})
+		t.dim(n)
 	}
 	if s := t.res.Session; s != nil {
-		t.out.line("The session is left at %s; `varve sessions show %s` reads it.", s.Path, s.ID)
+		t.out.line("The session is left at %s; `varve sessions show %s` reads it, `varve recall %s WORDS` finds what left its context.", s.Path, s.ID, s.ID)
 	}
 }
 
+// titleShown is how many characters of a title are shown: that of an untitled
+// session is its first message.
+const titleShown = 80
+
 func (t replayText) head() {
 	r := t.res.Recording
-	t.out.line("%s", styled{bold, "Replay of " + orText(r.Title, r.Name)})
+	t.out.line("%s", styled{bold, "Replay of " + term.Line(orText(r.Title, r.Name), titleShown)})
 	span := ""
 	if !r.First.IsZero() && r.Last.After(r.First) {
 		span = ", " + r.Last.Sub(r.First).Round(time.Minute).String()
 		span = strings.TrimSuffix(span, "0s")
 	}
-	t.out.line("%s of %s: %s by people, %s, %s%s. Window %s, model %s.", amount(r.Bytes), r.Format,
+	t.out.line("Recorded by %s (%s): %s by people, %s, %s%s. Window %s, model %s.", r.Format, amount(r.Bytes),
 		count(r.Prompts, "message"), countOf(r.Replies, "reply", "replies"), count(r.Calls, "tool call"), span, replay.Tokens(t.res.Window), t.res.Model)
+	t.dim(replay.Intro)
 	if r.Faults > 0 {
 		t.out.line("%s of the recording could not be read; `varve sessions check` names them.", count(r.Faults, "place"))
 	}
+}
+
+// textWidth is how wide explanations are written where no terminal says more.
+const textWidth = 110
+
+// dim writes an explanation, in lines of whole words.
+func (t replayText) dim(text string) {
+	width := textWidth
+	if t.out.width > 0 {
+		width = min(width, max(t.out.width, 40))
+	}
+	line := ""
+	for _, w := range strings.Fields(text) {
+		if line != "" && term.StringWidth(line)+1+term.StringWidth(w) > width {
+			t.out.line("%s", styled{dim, line})
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += w
+	}
+	t.out.line("%s", styled{dim, line})
 }
 
 func orText(s, other string) string {
@@ -138,9 +171,9 @@ func (t replayText) chart(run *replay.PolicyRun) {
 	}
 	t.out.line("%s", styled{dim, blank + strings.Repeat("─", width)})
 	if len(run.Compactions) > 0 {
-		t.out.line("%s", styled{yellow, blank + string(marks)})
+		t.out.line("%s %s", styled{yellow, blank + string(marks)}, styled{dim, "shortened before it"})
 	}
-	t.out.line("%s", styled{dim, fmt.Sprintf("%s1%*d", blank, width-1, len(run.Turns))})
+	t.out.line("%s", styled{dim, fmt.Sprintf("%s1%*d requests", blank, width-1, len(run.Turns))})
 }
 
 // markOf is the letter of a rung under the chart: its first.
@@ -153,13 +186,18 @@ func markOf(rung string) rune {
 
 func (t replayText) rungs(run *replay.PolicyRun) {
 	if len(run.Rungs) == 0 {
-		t.out.line("No rung fired: the session fits its window.")
+		t.out.line("Nothing was shortened: the session fits its window.")
 		return
 	}
 	t.out.line("")
-	t.row([]int{-14, 8, 14, 12}, "  rung", "times", "tokens freed", "time spent")
+	t.rungTable(run)
+}
+
+func (t replayText) rungTable(run *replay.PolicyRun) {
+	widths := []int{-10, 6, 13, 11, -2}
+	t.row(widths, "  how", "times", "tokens freed", "time spent")
 	for _, r := range run.Rungs {
-		t.row([]int{-14, 8, 14, 12}, string(markOf(r.Rung))+" "+r.Rung, fmt.Sprint(r.Times), replay.Tokens(r.Freed), fmt.Sprintf("%.0f ms", r.Millis))
+		t.row(widths, string(markOf(r.Rung))+" "+r.Rung, fmt.Sprint(r.Times), replay.Tokens(r.Freed), fmt.Sprintf("%.0f ms", r.Millis), " "+replay.RungMeaning(r.Rung))
 	}
 }
 
@@ -177,13 +215,25 @@ func (t replayText) compare() {
 			replay.Tokens(int(run.Cost.Uncached)), replay.Tokens(int(run.Cost.Written)), replay.Tokens(int(run.Cost.Read)), replay.Tokens(int(run.Cost.Output)),
 			cost, run.Kept.Words.String(), run.Kept.Files.String(), run.Kept.Todos.String())
 	}
+	for _, c := range replay.Columns() {
+		t.dim(c.Names + ": " + c.Meaning + ".")
+	}
+	for i := range t.res.Runs {
+		run := &t.res.Runs[i]
+		title := run.Title
+		if run.Approximation != "" {
+			of, _, _ := strings.Cut(run.Approximation, ":")
+			title += " (approximates " + strings.TrimSuffix(of, ".") + ")"
+		}
+		t.dim(run.Policy + ": " + title + ".")
+	}
 	for i := range t.res.Runs {
 		run := &t.res.Runs[i]
 		switch {
 		case run.Stopped != nil:
 			t.out.line("%s cannot go on at request %d: %s.", run.Policy, run.Stopped.Turn, strings.TrimSuffix(run.Stopped.Reason, "."))
 		case run.Overflows > 0:
-			t.out.line("%s would have been refused %s: they are larger than the window.", run.Policy, count(run.Overflows, "request"))
+			t.out.line("%s: a provider would have refused %s, larger than the window.", run.Policy, count(run.Overflows, "request"))
 		}
 	}
 }

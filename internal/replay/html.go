@@ -30,11 +30,14 @@ var page = sync.OnceValue(func() *template.Template { return template.Must(templ
 const (
 	pageColumns     = 400 // requests of a run that the page has details of, and columns of a chart
 	pageCompactions = 200 // compactions of a run that are listed
+	titleShown      = 80  // characters of a title: that of an untitled session is its first message
 )
 
 // pageData is what the template is filled with.
 type pageData struct {
 	Policy, Title, Facts, Columns string
+	Intro                         string
+	Explained                     []Column
 	Style                         template.CSS
 	Script                        template.JS
 	Data                          template.JS
@@ -61,7 +64,7 @@ type legendItem struct {
 	Name string
 }
 
-type pageRung struct{ Rung, Times, Freed, Time string }
+type pageRung struct{ Rung, Times, Freed, Time, Meaning string }
 
 type pageCompaction struct {
 	Anchor, Rung, Before, After, Freed, Time, Cause, Call, Lost, Summary string
@@ -84,7 +87,7 @@ type scriptRun struct {
 // context. Secrets that the redactor knows are taken out of its texts. Of long
 // replays it shows the largest request of every few; it says so.
 func HTML(w io.Writer, r *Result) error {
-	d := pageData{Title: "Replay of " + clean(orName(r.Recording.Title, r.Recording.Name)), Style: template.CSS(pageStyle), Script: template.JS(pageScript)}
+	d := pageData{Title: "Replay of " + shorten(clean(orName(r.Recording.Title, r.Recording.Name)), titleShown), Intro: Intro, Explained: Columns(), Style: template.CSS(pageStyle), Script: template.JS(pageScript)}
 	d.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", hashOf(pageStyle), hashOf(pageScript))
 	rec := r.Recording
 	d.Facts = fmt.Sprintf("%d messages by people, %d replies, %d tool calls. Window %s tokens, model %s.", rec.Prompts, rec.Replies, rec.Calls, Tokens(r.Window), r.Model)
@@ -176,7 +179,7 @@ func pageRunOf(i int, r *Result, run *PolicyRun, turns []Turn) pageRun {
 		}
 	}
 	for _, g := range run.Rungs {
-		p.Rungs = append(p.Rungs, pageRung{g.Rung, fmt.Sprint(g.Times), Tokens(g.Freed), fmt.Sprintf("%.0f ms", g.Millis)})
+		p.Rungs = append(p.Rungs, pageRung{g.Rung, fmt.Sprint(g.Times), Tokens(g.Freed), fmt.Sprintf("%.0f ms", g.Millis), RungMeaning(g.Rung)})
 	}
 	p.More = max(len(run.Compactions)-pageCompactions, 0)
 	for k, c := range run.Compactions[:len(run.Compactions)-p.More] {

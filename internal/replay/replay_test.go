@@ -3,6 +3,7 @@ package replay_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,20 +48,37 @@ func TestBundled(t *testing.T) {
 			t.Errorf("%s freed %d", r.Rung, r.Freed)
 		}
 	}
-	for _, want := range []string{"micro", "ledger"} {
+	for _, want := range []string{"micro", "ledger", "drop"} { // every one that needs neither model nor server
 		if !fired[want] {
 			t.Errorf("%s never fired: %v", want, run.Rungs)
 		}
 	}
 	k := run.Kept
-	if k.Words.Kept != k.Words.Of || k.Words.Shortened != 0 || k.Words.Of != 9 {
+	if k.Words.Kept != k.Words.Of || k.Words.Shortened != 0 || k.Words.Of != 10 {
 		t.Errorf("messages of people: %+v", k.Words)
 	}
 	if k.Files.Kept != k.Files.Of || k.Files.Of == 0 || k.Todos.Kept != k.Todos.Of || k.Todos.Of == 0 {
 		t.Errorf("files %+v, todos %+v", k.Files, k.Todos)
 	}
-	if res.Recording.Prompts != 9 || res.Recording.Replies != len(run.Turns) {
+	if res.Recording.Prompts != 10 || res.Recording.Replies != len(run.Turns) {
 		t.Errorf("%+v, %d turns", res.Recording, len(run.Turns))
+	}
+}
+
+// Where the server clears old results, which is simulated and said to be, its rung
+// fires too; every rung that fires is explained.
+func TestBundledServer(t *testing.T) {
+	res := bundledRun(t, replay.Options{Policies: []string{replay.Server, "reference"}})
+	run := res.Runs[0]
+	if !strings.Contains(run.Title, "simulated") || !slices.ContainsFunc(run.Rungs, func(r replay.Rung) bool { return r.Rung == "server" && r.Freed > 0 }) {
+		t.Errorf("%s: %+v", run.Title, run.Rungs)
+	}
+	for _, run := range res.Runs {
+		for _, r := range run.Rungs {
+			if replay.RungMeaning(r.Rung) == "" {
+				t.Errorf("nothing says what %s does", r.Rung)
+			}
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // package written, finds a fault in it, has the documentation brought up to date,
 // and goes home in between.
 func script(r *recorder) error {
-	for _, part := range []func(*recorder) error{lookAround, readTheLog, stopwatch, lunch, review, shrink, nextDay, finish} {
+	for _, part := range []func(*recorder) error{lookAround, readTheLog, stopwatch, lunch, review, shrink, nextDay, finish, compare, thanks} {
 		if err := part(r); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func shrink(r *recorder) error {
 	s := &steps{r: r}
 	s.user("Good. Explain how a conversation is shortened when it gets too long, from the code and not from the documents. I want to know what is kept of my own words.")
 	s.readAll("The ladder", s.files("compact", 14))
-	s.readAll("The facts", s.files("internal/ledger", 24))
+	s.readAll("The facts", s.files("internal/ledger", 14))
 	s.reply("", bash("go doc ./compact Limits", "The figures"), bash("go doc ./internal/ledger", "What the ledger promises"))
 	s.reply("Your words are kept as you wrote them, and shortened last of all, which is then said. I decided to call this the shed order in the notes I write for you.", write("docs/notes-on-shrinking.md", "# How a conversation is shortened\n\nFrom free to costly: results that can be had again are cleared, a summary stands for what was said, the oldest rounds go.\nWords of people are shed last.\n"))
 	s.reply("docs/notes-on-shrinking.md has it in three lines.")
@@ -208,7 +208,7 @@ func nextDay(r *recorder) error {
 		edit("AGENTS.md", "| ground | `vfs`, `secret`, `term` |", "| ground | `vfs`, `secret`, `term`, `stopwatch` |"),
 		edit("docs/architecture.md", "### `internal/secret`", "### `internal/stopwatch`\n\nLaps that are added up; the clock is a field.\n\n### `internal/secret`"))
 	s.reply("", bash("go test ./internal/meta 2>&1 | tail -15", "Run the meta tests"))
-	s.readAll("While that is so, what else speaks of the ground", append(s.files("internal/vfs", 8), s.files("internal/sources", 12)...))
+	s.readAll("While that is so, what else speaks of the ground", append(s.files("internal/vfs", 8), s.files("internal/sources", 4)...))
 	s.reply("", todos(todo{"Add the package to the tables that meta tests check", "completed"}, todo{"Mention stopwatch in CHANGELOG.md", "pending"}, todo{"Ask whether laps should have names", "pending"}))
 	s.reply("The tables are done. Open: a line in CHANGELOG.md, and whether laps should have names.")
 	return s.err
@@ -219,11 +219,44 @@ func finish(r *recorder) error {
 	s.user("No names. Write the line for CHANGELOG.md, but first read how models.json is laid out and tell me which models bind reasoning to the prefix; that is for something else.")
 	s.reply("", read("caps/models.json"))
 	s.readAll("How it is read", s.files("caps", 8))
-	s.readAll("And what speaks to those models", append(s.files("llm/anthropic", 10), s.files("modelsim", 16)...))
+	s.readAll("And what speaks to those models", append(s.files("llm/anthropic", 6), s.files("modelsim", 6)...))
 	s.reply("", bash(`grep -n '"prefixBound":true' caps/models.json | cut -c1-120`, "Which models bind reasoning"))
 	s.reply("", edit("CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- `internal/stopwatch`: laps that are added up.\n"))
 	s.reply("", todos(todo{"Mention stopwatch in CHANGELOG.md", "completed"}, todo{"Run the whole check before the commit", "pending"}))
 	s.reply("CHANGELOG.md has the line. The models that bind reasoning are those whose class says prefixBound in the table. Open: the whole check before the commit.")
+	return s.err
+}
+
+// compare is work that does not fit: the same files, side by side, more than the
+// window takes at once, and read again as soon as they are gone. Shortening brings
+// nothing here, three times in a row; from then on the oldest is dropped.
+func compare(r *recorder) error {
+	s := &steps{r: r}
+	s.user("Put these side by side for me: all of transcript/, engine/ and compact/, whole files, at the same time. Which of them word their errors alike? I want no summary of them, I want them compared line by line.")
+	var all []call
+	folders := []string{"transcript", "engine", "compact"}
+	var each [][]call
+	for i, folder := range folders {
+		var calls []call
+		for _, name := range s.files(folder, 8-i) {
+			calls = append(calls, read(name))
+		}
+		each = append(each, calls)
+		all = append(all, calls...)
+	}
+	s.reply("I read all of them at once, so that I have them in front of me together.", all...)
+	for range 3 {
+		s.reply("To compare line by line I need all of them in front of me, and what I read has left my context. I read them again.", all...)
+	}
+	for i, folder := range folders {
+		s.reply("Once more, folder by folder: "+folder+".", each[i]...)
+	}
+	s.reply("They do not fit into my context together, and reading them once more will not change that. File by file: transcript names the byte, engine the request, compact what a view would break; all three wrap the cause and say what can be done. A comparison line by line needs a larger window.")
+	return s.err
+}
+
+func thanks(r *recorder) error {
+	s := &steps{r: r}
 	s.user("Thanks. Remember for later: release notes are written in the past tense, and the check takes eleven minutes, so run it once only.")
 	s.reply("Noted: past tense in release notes, and the check is run once.")
 	return s.err
