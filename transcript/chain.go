@@ -410,28 +410,39 @@ func (c *Chain) insert(found []*Entry) {
 	sort.Slice(found, func(i, j int) bool { return found[i].seq < found[j].seq })
 	c.Recovered = append(c.Recovered, found...)
 	after := make(map[int][]*Entry)
-	callAt := make(map[string]int, len(c.Entries)/4)
-	msgAt := make(map[string]int, len(c.Entries)/4)
+	callAt, msgAt := make(map[string]int), make(map[string]int) // of what found asks for
+	for _, e := range found {
+		if e.MessageID != "" {
+			msgAt[e.MessageID] = -1
+		}
+		for _, id := range e.Results {
+			callAt[id] = -1
+		}
+	}
 	for i, e := range c.Entries {
 		if e.MessageID != "" {
-			msgAt[e.MessageID] = i
+			if _, ok := msgAt[e.MessageID]; ok {
+				msgAt[e.MessageID] = i
+			}
 		}
 		for _, id := range e.Calls {
-			callAt[id] = i
+			if _, ok := callAt[id]; ok {
+				callAt[id] = i
+			}
 		}
 	}
 	for _, e := range found {
-		at, ok := 0, false
+		at := -1
 		if e.MessageID != "" {
-			at, ok = msgAt[e.MessageID]
-		} else if len(e.Results) > 0 {
+			at = msgAt[e.MessageID]
+		} else {
 			for _, id := range e.Results {
-				if at, ok = callAt[id]; ok {
+				if at = callAt[id]; at >= 0 {
 					break
 				}
 			}
 		}
-		if !ok {
+		if at < 0 {
 			at = len(c.Entries) - 1
 		}
 		after[at] = append(after[at], e)

@@ -26,31 +26,38 @@ func (l *Log) Each(entries []*Entry, f func(e *Entry, raw []byte) error) error {
 			i++
 			continue
 		}
-		j, end := i+1, first.Offset+int64(first.Len)
-		for ; j < len(entries); j++ {
-			e := entries[j]
-			if e.raw != nil || e.Offset < end || e.Offset-end > eachGap || e.Offset+int64(e.Len)-first.Offset > eachStretch {
-				break
-			}
-			end = e.Offset + int64(e.Len)
-		}
+		n, size := stretch(entries[i:])
 		if l.src == nil {
 			return fmt.Errorf("transcript: entry %s: its log is closed", first.UUID)
 		}
-		size := int(end - first.Offset)
 		if cap(buf) < size {
 			buf = make([]byte, max(size, eachStretch))
 		}
-		if n, err := l.src.ReadAt(buf[:size], first.Offset); n < size {
+		if k, err := l.src.ReadAt(buf[:size], first.Offset); k < size {
 			return fmt.Errorf("transcript: read at byte %d: %w", first.Offset, err)
 		}
-		for _, e := range entries[i:j] {
+		for _, e := range entries[i : i+n] {
 			at := int(e.Offset - first.Offset)
 			if err := f(e, buf[at:at+e.Len:at+e.Len]); err != nil {
 				return err
 			}
 		}
-		i = j
+		i += n
 	}
 	return nil
+}
+
+// stretch returns how many entries from the first one on, which is on disk, are read
+// at once, and how many bytes of the file these are.
+func stretch(entries []*Entry) (n, size int) {
+	first := entries[0]
+	end := first.Offset + int64(first.Len)
+	for n = 1; n < len(entries); n++ {
+		e := entries[n]
+		if e.raw != nil || e.src != first.src || e.Offset < end || e.Offset-end > eachGap || e.Offset+int64(e.Len)-first.Offset > eachStretch {
+			break
+		}
+		end = e.Offset + int64(e.Len)
+	}
+	return n, int(end - first.Offset)
 }

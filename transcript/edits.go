@@ -246,24 +246,52 @@ func (e *Entry) Covers() (Covers, error) {
 
 // Rendered returns the text blocks that the model saw for an attachment entry,
 // and as what: user (default), system or tool_addition. It is empty for
-// attachments of versions that did not record it.
+// attachments of versions that did not record it. They are decoded once and kept.
 func (e *Entry) Rendered() (texts []string, as string, err error) {
-	var raw struct {
-		Rendered []struct {
-			Content string `json:"content"`
-		} `json:"rendered"`
-		Own struct {
-			As string `json:"as"`
-		} `json:"varve"`
+	if e.shown == nil {
+		raw, err := e.Raw()
+		if err != nil {
+			return nil, "", err
+		}
+		if err := e.render(raw); err != nil {
+			return nil, "", fmt.Errorf("transcript: entry %s: %w", e.ref(), err)
+		}
 	}
-	if err := e.Decode(&raw); err != nil {
-		return nil, "", err
+	return e.shown.texts, e.shown.as, nil
+}
+
+// rendered is what the model saw of an attachment.
+type rendered struct {
+	texts []string
+	as    string
+}
+
+// render keeps what the model saw of the attachment whose bytes are raw, which may
+// change afterwards.
+func (e *Entry) render(raw []byte) error {
+	var blocks []struct {
+		Content string `json:"content"`
 	}
-	for _, r := range raw.Rendered {
-		texts = append(texts, r.Content)
+	var own struct {
+		As string `json:"as"`
 	}
-	if raw.Own.As == "" {
-		raw.Own.As = "user"
+	if v, ok := field(raw, "rendered"); ok {
+		if err := json.Unmarshal(v, &blocks); err != nil {
+			return err
+		}
 	}
-	return texts, raw.Own.As, nil
+	if !e.own.empty() {
+		if err := json.Unmarshal(raw[e.own.from:e.own.to], &own); err != nil {
+			return err
+		}
+	}
+	r := &rendered{as: "user"}
+	for _, b := range blocks {
+		r.texts = append(r.texts, b.Content)
+	}
+	if own.As != "" {
+		r.as = own.As
+	}
+	e.shown = r
+	return nil
 }

@@ -97,9 +97,10 @@ type Entry struct {
 	seq    int    // position among the entries of its log
 	parent *Entry // resolved parent, progress entries included; nil when none
 	msg    *message.Message
-	early  bool // a child of this entry stands before it in the file
-	childs bool // a main-chain entry descends from it directly
-	second bool // an entry before it has the same uuid: that one counts
+	shown  *rendered // of an attachment, once it was asked for
+	early  bool      // a child of this entry stands before it in the file
+	childs bool      // a main-chain entry descends from it directly
+	second bool      // an entry before it has the same uuid: that one counts
 
 	part     *Entry // the next part of the same reply, in file order
 	lastPart *Entry // of the first part: the last
@@ -226,7 +227,12 @@ func (e *Entry) Message() (*message.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := message.ParseMessage(b)
+	return e.decode(b)
+}
+
+// decode keeps the message whose bytes are b. Nobody may change them any more.
+func (e *Entry) decode(b []byte) (*message.Message, error) {
+	m, err := message.ParseOwned(b)
 	if err != nil {
 		return nil, fmt.Errorf("transcript: entry %s: %w", e.ref(), err)
 	}
@@ -234,9 +240,9 @@ func (e *Entry) Message() (*message.Message, error) {
 	return m, nil
 }
 
-// Forget drops the decoded message, which is decoded again when it is asked for: for
-// entries that are not needed now, where memory counts.
-func (e *Entry) Forget() { e.msg = nil }
+// Forget drops what was decoded of the entry, which is decoded again when it is
+// asked for: for entries that are not needed now, where memory counts.
+func (e *Entry) Forget() { e.msg, e.shown = nil, nil }
 
 // MessageRaw returns the exact bytes of the message member, nil when absent.
 func (e *Entry) MessageRaw() (json.RawMessage, error) {

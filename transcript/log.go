@@ -24,7 +24,7 @@ type ReadOptions struct {
 	FirstTail int64
 
 	// Parts is how many stretches of a file that is not held in memory are scanned
-	// at the same time; 0 means one for each processor, none under 8 MiB.
+	// at the same time; 0 means one for each processor, none under 4 MiB.
 	Parts int
 }
 
@@ -124,7 +124,7 @@ func Read(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions) (*L
 	}
 	l.src = src
 	for n := opt.parts(size); ; n = 1 {
-		r, torn, err := readParts(ctx, src, size, n)
+		r, torn, err := readParts(ctx, src, 0, size, n, true)
 		if err != nil {
 			return nil, err
 		}

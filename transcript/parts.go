@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// minPart is the least that is worth a goroutine of its own: some ten milliseconds
-// of scanning.
-const minPart = 8 << 20
+// minPart is the least that is worth a goroutine of its own: some milliseconds of
+// scanning.
+const minPart = 4 << 20
 
 // parts is how many parts of a log of size bytes are scanned at the same time.
 func (o ReadOptions) parts(size int64) int {
@@ -29,11 +29,12 @@ type part struct {
 	err      error
 }
 
-// readParts scans a log in n stretches of whole lines at the same time and joins
-// what they hold, as one pass would have found it. It returns nil where that cannot
-// be had this way: a record that is cut by the end of a stretch may go on behind it.
-func readParts(ctx context.Context, src io.ReaderAt, size int64, n int) (r *lineReader, torn bool, err error) {
-	parts, err := cutParts(ctx, src, size, n)
+// readParts scans the lines of src[from:to] in n stretches of whole lines at the
+// same time and joins what they hold, as one pass would have found it; lines have
+// numbers, from 1 on, if numbered says so. It returns nil where that cannot be had this way: a record
+// that is cut by the end of a stretch may go on behind it.
+func readParts(ctx context.Context, src io.ReaderAt, from, to int64, n int, numbered bool) (r *lineReader, torn bool, err error) {
+	parts, err := cutParts(ctx, src, from, to, n)
 	if err != nil {
 		return nil, false, err
 	}
@@ -42,7 +43,9 @@ func readParts(ctx context.Context, src io.ReaderAt, size int64, n int) (r *line
 		p.src = src
 		wg.Go(func() {
 			p.err = eachLine(ctx, src, p.from, p.to, func(line []byte, off int64, how lineKind) {
-				p.lines++
+				if numbered {
+					p.lines++
+				}
 				p.line(line, off, p.lines, how)
 				p.torn = how&ended == 0
 			})
@@ -60,21 +63,22 @@ func readParts(ctx context.Context, src io.ReaderAt, size int64, n int) (r *line
 		all.join(&p.lineReader, before)
 		before += p.lines
 		torn = p.torn
+		all.pending = p.pending
 	}
 	return all, torn, err
 }
 
-// cutParts cuts a log into at most n stretches of about the same size.
-func cutParts(ctx context.Context, src io.ReaderAt, size int64, n int) ([]*part, error) {
-	parts := []*part{{from: 0, to: size}}
+// cutParts cuts src[from:to] into at most n stretches of about the same size.
+func cutParts(ctx context.Context, src io.ReaderAt, from, to int64, n int) ([]*part, error) {
+	parts := []*part{{from: from, to: to}}
 	for k := 1; k < n; k++ {
-		at, err := lineStart(ctx, src, max(size*int64(k)/int64(n), 1), size)
+		at, err := lineStart(ctx, src, max(from+(to-from)*int64(k)/int64(n), from+1), to)
 		if err != nil {
 			return nil, err
 		}
-		if last := parts[len(parts)-1]; at > last.from && at < size {
+		if last := parts[len(parts)-1]; at > last.from && at < to {
 			last.to = at
-			parts = append(parts, &part{from: at, to: size})
+			parts = append(parts, &part{from: at, to: to})
 		}
 	}
 	return parts, nil
@@ -82,8 +86,10 @@ func cutParts(ctx context.Context, src io.ReaderAt, size int64, n int) ([]*part,
 
 // join appends what p read behind the given number of lines.
 func (r *lineReader) join(p *lineReader, before int) {
-	for _, e := range p.entries {
-		e.Line += before
+	if before > 0 {
+		for _, e := range p.entries {
+			e.Line += before
+		}
 	}
 	for _, f := range p.faults {
 		f.Line += before

@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -62,6 +63,39 @@ func TestPropParts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPropTailParts: T-7, G-9. The same of a log that is read from its end.
+func TestPropTailParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := generated(t, rapid.IntRange(0, 3).Draw(t, "damage") > 0)
+		opt := transcript.ReadOptions{InMemory: -1, FirstTail: rapid.Int64Range(1, int64(len(b))).Draw(t, "first"), Parts: 1}
+		one := readTail(t, b, opt)
+		opt.Parts = rapid.IntRange(2, 40).Draw(t, "parts")
+		more := readTail(t, b, opt)
+		if fmt.Sprint(one.Faults) != fmt.Sprint(more.Faults) || one.Torn != more.Torn || one.From != more.From {
+			t.Fatalf("from %d, faults\n%v, in parts from %d\n%v", one.From, one.Faults, more.From, more.Faults)
+		}
+		if len(one.Entries) != len(more.Entries) {
+			t.Fatalf("%d entries, in parts %d", len(one.Entries), len(more.Entries))
+		}
+		for i, e := range one.Entries {
+			if o := more.Entries[i]; e.Line != 0 || o.Line != 0 || e.Offset != o.Offset || e.Len != o.Len || !reflect.DeepEqual(e.Head, o.Head) {
+				t.Fatalf("entry %d is at %d, in parts on line %d at %d", i, e.Offset, o.Line, o.Offset)
+			}
+		}
+		if a, b := names(one.Chain(one.Tip()).Entries), names(more.Chain(more.Tip()).Entries); a != b {
+			t.Fatalf("chain %s, in parts %s", a, b)
+		}
+	})
+}
+
+func readTail(t *rapid.T, b []byte, opt transcript.ReadOptions) *transcript.Log {
+	l, err := transcript.ReadTail(context.Background(), bytes.NewReader(b), int64(len(b)), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // TestRealScan is the same over recorded sessions.

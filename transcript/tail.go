@@ -68,6 +68,9 @@ func (t *tailReader) segment(ctx context.Context, from, to int64) (int64, error)
 			return to, err
 		}
 	}
+	if r, err := t.parts(ctx, start, to); r != nil || err != nil {
+		return t.add(ctx, r, start, to, err)
+	}
 	r := &lineReader{scan: t.scan}
 	each := func(line []byte, off int64, how lineKind) {
 		r.line(line, off, 0, how)
@@ -91,6 +94,28 @@ func (t *tailReader) segment(ctx context.Context, from, to int64) (int64, error)
 		}
 	}
 	t.scan = r.scan
+	return t.add(ctx, r, start, to, nil)
+}
+
+// parts reads a segment that is large enough at several places at the same time;
+// nil when it is not, or cannot be read in that way.
+func (t *tailReader) parts(ctx context.Context, from, to int64) (*lineReader, error) {
+	n := t.opt.parts(to - from)
+	if n < 2 || t.opt.inMemory(t.size-from) {
+		return nil, nil
+	}
+	r, torn, err := readParts(ctx, t.src, from, to, n, false)
+	if r != nil && to == t.size {
+		t.torn = torn
+	}
+	return r, err
+}
+
+// add puts what was read of [start, to) before what was read of what follows it.
+func (t *tailReader) add(ctx context.Context, r *lineReader, start, to int64, err error) (int64, error) {
+	if err != nil {
+		return to, err
+	}
 	if r.pending != nil && len(t.segments) > 0 {
 		// The part ends in a cut record whose other half may begin the part behind
 		// it: read both as one.

@@ -62,6 +62,7 @@ func newBuilder(in Input) *builder {
 	b := &builder{render: rendererFor(version), facts: in.Facts.clone(), edits: ed, bound: in.Chain.Boundary,
 		byID: map[string]*group{}, byCall: map[string]*group{}, orphans: map[string]piece{}}
 	b.groups = []*group{{clean: true}}
+	transcript.Decode(seq)
 	for _, e := range seq {
 		b.take(e)
 	}

@@ -10,6 +10,7 @@ import (
 // sequential unless it is in this list (tests apart).
 var goroutines = map[string]string{
 	"transcript/lease/heartbeat.go":   "the beat is ended and waited for by Lease.Release",
+	"transcript/decode.go":            "Decode waits on a WaitGroup before it returns",
 	"transcript/parts.go":             "the call waits on a WaitGroup before it returns",
 	"transcript/writer_registry.go":   "Writer.Close waits until no writer drains any more",
 	"compact/draft.go":                "Ladder.Close ends the draft in the making and waits for it",
