@@ -27,13 +27,21 @@ type builder struct {
 
 }
 
-// piece is a block on its way into a message.
+// piece is a block on its way into a message. The block is the entry's own where
+// nothing had to be changed.
 type piece struct {
-	Block
+	*message.Block
+	entry  string // uuid of its entry
+	made   bool   // it was changed
 	pos    int    // of its entry in the sequence
 	index  int    // of the block in its entry
 	native string // the id that the log has for a call
 }
+
+// set puts another block in the place of the entry's.
+func (p *piece) set(b message.Block) { p.Block, p.made = &b, true }
+
+func (p *piece) block() Block { return Block{Block: *p.Block, Entry: p.entry, Made: p.made} }
 
 // group is one reply and what follows it. The first group has no reply: it holds
 // what the user side says before any.
@@ -41,7 +49,7 @@ type group struct {
 	id      string
 	from    string // provider that made the reply; "" when the log does not say
 	parts   []piece
-	results map[string]piece
+	results map[string]*piece
 	badCall map[string]bool // calls whose input could not be read
 	after   []Block         // user content behind the results
 	system  []Block         // system messages before the next reply
@@ -118,7 +126,7 @@ func (b *builder) take(e *transcript.Entry) {
 func (b *builder) reply(e *transcript.Entry, m *message.Message, pos int) {
 	g := b.byID[m.ID]
 	if m.ID == "" || g == nil {
-		g = &group{id: m.ID, results: map[string]piece{}, badCall: map[string]bool{}}
+		g = &group{id: m.ID}
 		b.groups = append(b.groups, g)
 		if m.ID != "" {
 			b.byID[m.ID] = g
@@ -129,7 +137,7 @@ func (b *builder) reply(e *transcript.Entry, m *message.Message, pos int) {
 	}
 	b.touch(b.index(g))
 	for i := range m.Content {
-		p := piece{Block: Block{Block: m.Content[i], Entry: e.UUID}, pos: pos, index: i}
+		p := piece{Block: &m.Content[i], entry: e.UUID, pos: pos, index: i}
 		if b.edits.dropped[blockRef(e.UUID, i)] {
 			continue
 		}
@@ -154,10 +162,10 @@ func blockRef(uuid string, block int) string { return uuid + "#" + strconv.Itoa(
 func (b *builder) part(g *group, p piece) {
 	switch {
 	case p.Type == message.TypeToolResult || p.Type == "":
-		b.repair(g, Repair{Kind: WrongRole, Entry: p.Entry, Settled: true})
+		b.repair(g, Repair{Kind: WrongRole, Entry: p.entry, Settled: true})
 		return
 	case p.Type == message.TypeText && message.IsBlank(p.Text):
-		b.repair(g, Repair{Kind: BlankText, Entry: p.Entry, Settled: true})
+		b.repair(g, Repair{Kind: BlankText, Entry: p.entry, Settled: true})
 		return
 	case p.Type == message.TypeToolUse:
 		if !b.call(g, &p) {
@@ -167,9 +175,8 @@ func (b *builder) part(g *group, p piece) {
 		// Reasoning goes back byte for byte or not at all; emit leaves out all of a
 		// reply's reasoning when one block of it cannot be sent.
 	case !p.IsUnicode():
-		p.Block.Block = fixed(p.Block.Block)
-		p.Made = true
-		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Settled: true})
+		p.set(fixed(*p.Block))
+		b.repair(g, Repair{Kind: BadText, Entry: p.entry, Settled: true})
 	}
 	g.parts = append(g.parts, p)
 }
@@ -179,24 +186,27 @@ func (b *builder) part(g *group, p piece) {
 func (b *builder) call(g *group, p *piece) bool {
 	native := p.ID
 	p.native = native
-	if c, err := message.NormalizeCall(p.Block.Block); string(c.Raw) != string(p.Raw) || err != nil {
-		p.Block.Block, p.Made = c, true
+	if c, err := message.NormalizeCall(*p.Block); string(c.Raw) != string(p.Raw) || err != nil {
+		p.set(c)
 		if err != nil {
+			if g.badCall == nil {
+				g.badCall = make(map[string]bool)
+			}
 			g.badCall[native] = true
-			b.repair(g, Repair{Kind: BadInput, Entry: p.Entry, Call: native, Settled: true})
+			b.repair(g, Repair{Kind: BadInput, Entry: p.entry, Call: native, Settled: true})
 		}
 	}
-	if c := acceptable(p.Block.Block); string(c.Raw) != string(p.Raw) {
-		p.Block.Block, p.Made = c, true
+	if c := acceptable(*p.Block); string(c.Raw) != string(p.Raw) {
+		p.set(c)
 	}
 	if native == "" || b.byCall[native] != nil {
-		b.repair(g, Repair{Kind: DuplicateCall, Entry: p.Entry, Call: native, Settled: true})
+		b.repair(g, Repair{Kind: DuplicateCall, Entry: p.entry, Call: native, Settled: true})
 		return false
 	}
 	b.byCall[native] = g
 	if r, ok := b.orphans[native]; ok {
 		delete(b.orphans, native)
-		g.results[native] = r
+		g.answer(&r)
 	}
 	return true
 }
@@ -208,7 +218,7 @@ func (b *builder) user(e *transcript.Entry, m *message.Message, pos int) {
 		if b.edits.dropped[blockRef(e.UUID, i)] {
 			continue
 		}
-		p := piece{Block: Block{Block: m.Content[i], Entry: e.UUID}, pos: pos, index: i}
+		p := piece{Block: &m.Content[i], entry: e.UUID, pos: pos, index: i}
 		switch {
 		case p.Type == message.TypeToolResult:
 			b.result(p)
@@ -218,11 +228,10 @@ func (b *builder) user(e *transcript.Entry, m *message.Message, pos int) {
 			b.repair(b.last(), Repair{Kind: BlankText, Entry: e.UUID, Settled: true})
 		default:
 			if !p.IsUnicode() {
-				p.Block.Block = fixed(p.Block.Block)
-				p.Made = true
+				p.set(fixed(*p.Block))
 				b.repair(b.last(), Repair{Kind: BadText, Entry: e.UUID, Settled: true})
 			}
-			b.say(message.RoleUser, p.Block)
+			b.say(message.RoleUser, p.block())
 		}
 	}
 }
@@ -248,18 +257,25 @@ func (b *builder) result(p piece) {
 			b.orphans[p.ToolUseID] = p
 			return
 		}
-		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.entry, Call: p.ToolUseID, Settled: true})
 		return
 	}
 	if _, ok := g.results[p.ToolUseID]; ok {
-		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+		b.repair(b.last(), Repair{Kind: DuplicateResult, Entry: p.entry, Call: p.ToolUseID, Settled: true})
 		return
 	}
 	b.touch(b.index(g))
 	if !p.IsUnicode() {
-		p.Block.Block = fixed(p.Block.Block)
-		p.Made = true
-		b.repair(g, Repair{Kind: BadText, Entry: p.Entry, Call: p.ToolUseID, Settled: true})
+		p.set(fixed(*p.Block))
+		b.repair(g, Repair{Kind: BadText, Entry: p.entry, Call: p.ToolUseID, Settled: true})
+	}
+	g.answer(&p)
+}
+
+// answer takes the first result for a call of the group.
+func (g *group) answer(p *piece) {
+	if g.results == nil {
+		g.results = make(map[string]*piece)
 	}
 	g.results[p.ToolUseID] = p
 }

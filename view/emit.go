@@ -23,7 +23,7 @@ func (b *builder) finish(v *View) {
 		v.Repairs = append(append(v.Repairs, g.taken...), g.emitted...)
 	}
 	for _, p := range b.orphanList() {
-		v.Repairs = append(v.Repairs, Repair{Kind: OrphanResult, Entry: p.Entry, Call: p.ToolUseID, index: p.index})
+		v.Repairs = append(v.Repairs, Repair{Kind: OrphanResult, Entry: p.entry, Call: p.ToolUseID, index: p.index})
 	}
 	v.Frame, v.Boundary, v.Leaf, v.Render = b.edits.frame, b.bound, b.leaf, b.render.version
 	b.dirty = len(b.groups)
@@ -53,11 +53,11 @@ func (b *builder) emit(v *View, i int) {
 	if len(parts) > 0 {
 		if len(v.Messages) == 0 {
 			v.Messages = append(v.Messages, b.marker())
-			g.emitted = append(g.emitted, Repair{Kind: NoFirstUser, Entry: parts[0].Entry, Settled: true})
+			g.emitted = append(g.emitted, Repair{Kind: NoFirstUser, Entry: parts[0].entry, Settled: true})
 		}
 		m := Message{Role: message.RoleAssistant, ID: g.id, From: g.from, Blocks: make([]Block, len(parts))}
-		for k, p := range parts {
-			m.Blocks[k] = p.Block
+		for k := range parts {
+			m.Blocks[k] = parts[k].block()
 		}
 		v.Messages = append(v.Messages, m)
 		v.user(b.results(g, parts))
@@ -93,62 +93,83 @@ func (v *View) user(blocks []Block) {
 // reasoning is left of it. The newest reply is open: more of it may come.
 func (b *builder) parts(g *group, open bool) []piece {
 	strip, bad := false, false
-	answered := map[string]bool{}
-	for _, p := range g.parts {
+	var answered map[string]bool
+	for i := range g.parts {
+		p := &g.parts[i]
 		if p.IsThinking() {
 			strip = strip || p.pos < b.edits.stripBefore
 			bad = bad || !p.IsUnicode()
 		}
 		if p.IsServerResult() {
+			if answered == nil {
+				answered = make(map[string]bool)
+			}
 			answered[p.ToolUseID] = true
 		}
 	}
 	said := false
-	var out []piece
-	for _, p := range g.parts {
+	out := g.parts[:0:0]
+	for i := range g.parts {
+		p := &g.parts[i]
 		switch {
 		case p.IsThinking() && (strip || bad):
 			if !strip {
-				g.emitted = append(g.emitted, Repair{Kind: BadReasoning, Entry: p.Entry, index: p.index})
+				g.emitted = append(g.emitted, Repair{Kind: BadReasoning, Entry: p.entry, index: p.index})
 			}
 			continue
 		case p.IsServerCall() && !answered[p.ID] && !open:
-			g.emitted = append(g.emitted, Repair{Kind: OpenServerCall, Entry: p.Entry, Call: p.ID, index: p.index})
+			g.emitted = append(g.emitted, Repair{Kind: OpenServerCall, Entry: p.entry, Call: p.ID, index: p.index})
 			continue
 		}
 		said = said || !p.IsThinking()
-		out = append(out, p)
+		if len(out) == i {
+			out = g.parts[: i+1 : i+1] // nothing was left out so far
+		} else {
+			out = append(out, *p)
+		}
 	}
 	if said {
 		return out
 	}
 	for _, p := range out {
-		g.emitted = append(g.emitted, Repair{Kind: ThinkingOnly, Entry: p.Entry, index: p.index})
+		g.emitted = append(g.emitted, Repair{Kind: ThinkingOnly, Entry: p.entry, index: p.index})
 	}
 	return nil
 }
 
 // results returns one result for each call of the reply, in the calls' order.
 func (b *builder) results(g *group, parts []piece) []Block {
-	var out []Block
-	for _, p := range parts {
+	n := 0
+	for i := range parts {
+		if parts[i].Type == message.TypeToolUse {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]Block, 0, n)
+	for i := range parts {
+		p := &parts[i]
 		if p.Type != message.TypeToolUse {
 			continue
 		}
-		r, ok := g.results[p.native]
-		if !ok {
+		var r Block
+		if got := g.results[p.native]; got != nil {
+			r = got.block()
+		} else {
 			// What the log says about a result holds for a lost one, too: a
 			// replacement is what the model saw of it.
-			r.Block = Block{Block: b.render.interrupted(p.ID, g.badCall[p.native]), Made: true}
-			g.emitted = append(g.emitted, Repair{Kind: MissingResult, Entry: p.Entry, Call: p.native})
+			r = Block{Block: b.render.interrupted(p.ID, g.badCall[p.native]), Made: true}
+			g.emitted = append(g.emitted, Repair{Kind: MissingResult, Entry: p.entry, Call: p.native})
 		}
-		out = append(out, b.shown(r.Block, p))
+		out = append(out, b.shown(r, p))
 	}
 	return out
 }
 
 // shown applies to a result what the log says about it.
-func (b *builder) shown(r Block, call piece) Block {
+func (b *builder) shown(r Block, call *piece) Block {
 	if text, ok := b.replaced(call); ok {
 		r.Block, r.Made = message.ReplaceText(r.Block, text), true
 	}
@@ -167,7 +188,7 @@ func (b *builder) shown(r Block, call piece) Block {
 
 // replaced returns the decision about a call's result. Decisions name calls as the
 // log or as the request has them; both differ only in foreign logs.
-func (b *builder) replaced(call piece) (string, bool) {
+func (b *builder) replaced(call *piece) (string, bool) {
 	if text, ok := b.facts.Replaced[call.native]; ok {
 		return text, true
 	}
