@@ -30,10 +30,11 @@ const maxLost = 200
 // loss lists what of the view is not among the kept entries.
 func (j *job) loss(kept map[string]bool) Loss {
 	out := Loss{Kinds: map[string]int{}}
-	at := map[string]int{}
-	for _, m := range j.View.Messages {
-		lost := false
-		for _, b := range m.Blocks {
+	at := make(map[string]int, len(j.View.Messages))
+	for mi := range j.View.Messages {
+		m, lost := &j.View.Messages[mi], false
+		for k := range m.Blocks {
+			b := &m.Blocks[k]
 			if kept[b.Entry] {
 				continue
 			}
@@ -41,7 +42,9 @@ func (j *job) loss(kept map[string]bool) Loss {
 			out.Tokens += n
 			out.Kinds[b.Type] += n
 			lost = true
-			if i, ok := at[b.Entry]; ok {
+			if last := len(out.Entries) - 1; last >= 0 && out.Entries[last].UUID == b.Entry {
+				out.Entries[last].Tokens += n
+			} else if i, ok := at[b.Entry]; ok {
 				out.Entries[i].Tokens += n
 			} else if b.Entry != "" {
 				at[b.Entry] = len(out.Entries)
@@ -143,8 +146,11 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 		}
 		return append(out, facts...)
 	}
-	b.PostTokens = int64(j.Try(build(b)).Tokens)
-	return build(b)
+	t := j.Try(build(b))
+	b.PostTokens = int64(t.Tokens)
+	out := build(b)
+	j.tried[out[0]] = tried{t, keep} // the figure on the boundary changes no view
+	return out
 }
 
 // summaryOwn is what Varve adds to a summary entry.

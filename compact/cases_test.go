@@ -125,7 +125,7 @@ func (a again) Attach(context.Context, int) ([]compact.Attachment, error) {
 func TestAttachmentsAlone(t *testing.T) {
 	m := &model{say: adversaries["good"]}
 	k := newTalk(t, 40_000, &compact.Ladder{Summarizer: m, Facts: noFacts, Attacher: again{40_000}})
-	for range 60 {
+	for range 30 {
 		k.turn(400)
 		if c := k.e.Context(); c.Total > c.Budget.Effective+1000 {
 			t.Fatalf("%d of %d tokens", c.Total, c.Budget.Effective)
@@ -182,7 +182,7 @@ func TestOverheadNamed(t *testing.T) {
 func TestSameCount(t *testing.T) {
 	sys, err := json.Marshal(lines("rule", 10_000))
 	must(t, err)
-	k := newTalk(t, 60_000, &compact.Ladder{Facts: noFacts})
+	k := newTalk(t, 30_000, &compact.Ladder{Facts: noFacts})
 	k.cfg.System = sys
 	k.e = engine.New(engine.Memory(stamp()), k.cfg)
 	last := 0

@@ -317,9 +317,9 @@ func TestDraftFails(t *testing.T) {
 			for range cap(m.let) {
 				m.let <- struct{}{}
 			}
-			k := newTalk(t, 40_000, &compact.Ladder{Summarizer: m, Facts: noFacts, Policy: compact.Policy{Drafts: true}})
+			k := newTalk(t, 12_000, &compact.Ladder{Summarizer: m, Facts: noFacts, Policy: compact.Policy{Drafts: true}})
 			for len(k.rungs) < 5 {
-				k.turn(300)
+				k.turn(100)
 				k.settle()
 			}
 			for _, r := range k.rungs {

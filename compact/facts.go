@@ -57,8 +57,8 @@ func (l *Ladder) factsOf(s Situation) (Facts, error) {
 // checkpoint returns the side entry that keeps the facts with a boundary, so that
 // a resume costs what came after it. Facts of other kinds keep nothing.
 func (j *job) checkpoint() []*transcript.Entry {
-	if led, ok := j.facts.(*ledger.Ledger); ok {
-		return []*transcript.Entry{led.Entry(j.Stamp)}
+	if led, ok := j.facts.(*ledger.Ledger); ok && j.keeps == nil {
+		j.keeps = []*transcript.Entry{led.Entry(j.Stamp)}
 	}
-	return nil
+	return j.keeps
 }

@@ -177,6 +177,24 @@ type job struct {
 	limits Limits
 	now    int // tokens of the view as it stands, by the trial's measure
 	facts  Facts
+	tried  map[*transcript.Entry]tried // plans, by their first entry
+	keeps  []*transcript.Entry         // the checkpoint, made once
+}
+
+// tried is a plan that was tried.
+type tried struct {
+	Trial
+	kept map[string]bool // entries that it keeps
+}
+
+// trial is what a plan of this job leads to.
+func (j *job) trial(plan []*transcript.Entry) Trial {
+	t, ok := j.tried[plan[0]]
+	if !ok {
+		t = tried{Trial: j.Try(plan)}
+		j.tried[plan[0]] = t
+	}
+	return t.Trial
 }
 
 // Plan asks the rungs from cheap to costly and returns the first plan that passes
@@ -243,7 +261,11 @@ func (l *Ladder) job(s Situation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{Situation: s, ladder: l, limits: l.Limits.withDefaults(), now: s.Try(nil).Tokens, facts: facts}, nil
+	now := s.Estimate
+	if now == 0 {
+		now = s.Try(nil).Tokens
+	}
+	return &job{Situation: s, ladder: l, limits: l.Limits.withDefaults(), now: now, facts: facts, tried: make(map[*transcript.Entry]tried)}, nil
 }
 
 // rungs returns the rungs for a cause. A manual compaction goes straight to the
@@ -289,7 +311,7 @@ func (l *Ladder) rungs(j *job) []rung {
 
 // reject says why a plan does not pass the acceptance bar; "" when it does.
 func (j *job) reject(plan []*transcript.Entry, final bool) string {
-	t := j.Try(plan)
+	t := j.trial(plan)
 	switch {
 	case len(t.View.Messages) == 0:
 		return "the view would be empty"

@@ -137,22 +137,6 @@ func (p *progress) leaves(j *job, kept map[string]bool) {
 	}
 }
 
-// keptBy returns the entries that a plan's boundary keeps.
-func keptBy(plan []*transcript.Entry) map[string]bool {
-	kept := make(map[string]bool)
-	for _, e := range plan {
-		if !e.IsBoundary() {
-			continue
-		}
-		if b, err := e.Boundary(); err == nil && b.PreservedMessages != nil {
-			for _, u := range b.PreservedMessages.UUIDs {
-				kept[u] = true
-			}
-		}
-	}
-	return kept
-}
-
 // roundsSince counts the replies that were recorded behind an entry.
 func roundsSince(j *job, uuid string) int {
 	n := 0
@@ -188,8 +172,8 @@ func (l *Ladder) accepted(r rung, j *job, plan []*transcript.Entry) {
 		}
 		return
 	}
-	why := l.progress.useless(j, j.Try(plan).Tokens)
-	l.progress.leaves(j, keptBy(plan))
+	why := l.progress.useless(j, j.trial(plan).Tokens)
+	l.progress.leaves(j, j.tried[plan[0]].kept)
 	if why == "" {
 		l.progress.stalls = 0
 		if paid {

@@ -62,13 +62,13 @@ func TestPropRungs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		b := loggen.Bytes(loggen.Make(rand.New(rand.NewPCG(seed, 1)), loggen.Options{
-			Turns: rapid.IntRange(1, most(4, 16)).Draw(t, "turns"), Boundaries: true, Rewinds: true, Thinking: true,
+			Turns: rapid.IntRange(1, most(3, 16)).Draw(t, "turns"), Boundaries: true, Rewinds: true, Thinking: true,
 			Damage: rapid.Bool().Draw(t, "damage"), Text: rapid.SampledFrom([]int{20, 400}).Draw(t, "text")}))
 		window := rapid.SampledFrom([]int{4_000, 8_000, 20_000}).Draw(t, "window")
 		who := rapid.SampledFrom([]string{"ledger", "good", "empty", "inflated", "refusing", "too long", "hanging", "calling",
 			"server", "server none", "server empty", "server hangs", "server opaque", "server damaged"}).Draw(t, "who")
 		bound := rapid.Bool().Draw(t, "bound")
-		ask := rapid.SliceOfN(rapid.SampledFrom([]string{"manual", "overflow", "prompt", "undo", "from", "up_to"}), 1, 5).Draw(t, "steps")
+		ask := rapid.SliceOfN(rapid.SampledFrom([]string{"manual", "overflow", "prompt", "undo", "from", "up_to"}), 1, most(3, 6)).Draw(t, "steps")
 
 		one, calls := runRungs(t, b, window, who, bound, ask, seed)
 		two, _ := runRungs(t, b, window, who, bound, ask, seed)

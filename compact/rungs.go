@@ -53,10 +53,10 @@ func (l *Ladder) cold(s Situation) bool {
 // clearable returns the calls whose results can be cleared, and the tokens that
 // this frees.
 func (l *Ladder) clearable(s Situation, lim Limits) (ids []string, saved int) {
-	tool := make(map[string]string)
+	var calls []*view.Block // of the reply before the results
 	turn := len(s.View.Messages) // the newest prompt
 	for i := len(s.View.Messages) - 1; i >= 0 && turn == len(s.View.Messages); i-- {
-		m := s.View.Messages[i]
+		m := &s.View.Messages[i]
 		if m.Role == message.RoleUser && slices.ContainsFunc(m.Blocks, func(b view.Block) bool { return b.Type == message.TypeText }) {
 			turn = i
 		}
@@ -70,13 +70,22 @@ func (l *Ladder) clearable(s Situation, lim Limits) (ids []string, saved int) {
 	// Results stand first in their message: those beside the newest prompt are of
 	// the turn before it.
 	for i := range s.View.Messages[:min(turn+1, len(s.View.Messages))] {
+		if s.View.Messages[i].Role == message.RoleAssistant {
+			calls = calls[:0]
+		}
 		for k := range s.View.Messages[i].Blocks {
 			b := &s.View.Messages[i].Blocks[k]
 			switch b.Type {
 			case message.TypeToolUse:
-				tool[b.ID] = b.Name
+				calls = append(calls, b)
 			case message.TypeToolResult:
-				if name := tool[b.ToolUseID]; slices.Contains(compactable, name) || slices.Contains(l.Policy.Tools, name) {
+				name := ""
+				for _, c := range calls {
+					if c.ID == b.ToolUseID {
+						name = c.Name
+					}
+				}
+				if slices.Contains(compactable, name) || slices.Contains(l.Policy.Tools, name) {
 					rs = append(rs, result{b.ToolUseID, s.Size(b.Block)})
 				}
 			}
@@ -322,14 +331,14 @@ func (j *job) withAttachments(ctx context.Context, ed edit) ([]*transcript.Entry
 		return plan, nil
 	}
 	const most = 50_000 // tokens of files together (C-5)
-	for room := min(j.Target-j.Try(plan).Tokens, most); room > 500; room /= 2 {
+	for room := min(j.Target-j.trial(plan).Tokens, most); room > 500; room /= 2 {
 		list, err := j.ladder.Attacher.Attach(ctx, room)
 		if err != nil {
 			return plan, nil // a view without attachments is better than none
 		}
 		ed.attach = list
 		full := j.entries(ed)
-		if j.Try(full).Tokens <= j.Target {
+		if j.trial(full).Tokens <= j.Target {
 			return full, nil
 		}
 	}
@@ -367,8 +376,8 @@ func (dropRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 		}
 		cut := rounds[keep].Start
 		plan := j.entries(edit{rung: "drop", source: "ledger", text: wrapped, kept: j.entriesOf(cut, len(j.View.Messages))})
-		t := j.Try(plan).Tokens
-		if best == nil || t < j.Try(best).Tokens {
+		t := j.trial(plan).Tokens
+		if best == nil || t < j.trial(best).Tokens {
 			best = plan
 		}
 		if t <= j.Target {
@@ -383,6 +392,9 @@ func (j *job) text(s string) int { return j.Weigh(tokens.Text(s)) }
 
 // hash names the view that a compaction covers.
 func (j *job) hash() string {
+	if j.Hash != nil {
+		return j.Hash()
+	}
 	p := view.PrefixOf(j.Frame.ID, j.View)
 	return p.Hash(p.Blocks())
 }

@@ -44,6 +44,13 @@ type Situation struct {
 	Target int        // tokens at or below which the plan has to bring the request
 	Ask    Ask        // what the user asked for; zero otherwise
 
+	// Estimate is the size of the next request as a trial would find it for the view
+	// as it stands; 0: a trial is made.
+	Estimate int
+	// Hash returns the hash over the frame and all blocks of the view; nil: it is
+	// computed.
+	Hash func() string
+
 	// Lifetime is how long the provider's cache keeps what requests of this session
 	// mark; 0: the model's short one.
 	Lifetime time.Duration

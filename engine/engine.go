@@ -103,6 +103,9 @@ func New(s Store, cfg Config) *Engine {
 	if cfg.Ladder == nil {
 		cfg.Ladder = DropOldest{}
 	}
+	if cfg.Estimator.Memo == nil {
+		cfg.Estimator.Memo = tokens.NewMemo()
+	}
 	cfg.Estimator.Images = tokens.ImageRule(cfg.Caps.Images)
 	e := &Engine{store: s, cfg: cfg, stamp: s.Stamp(), log: s.Log()}
 	e.frames, _ = s.(Frames)

@@ -121,7 +121,7 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 	})
 	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
 		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block, Each: e.cfg.Estimator.Message(message.Message{}),
-		Lifetime: e.lifetime(), Encode: e.encoded,
+		Lifetime: e.lifetime(), Encode: e.encoded, Estimate: e.meter.Estimate(), Hash: e.viewHash,
 		Offset: func(uuid string) int64 {
 			if off != nil {
 				return off.Offset(uuid)
@@ -129,6 +129,13 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 			return 0
 		},
 		Try: func(entries []*transcript.Entry) compact.Trial { return e.try(chain(), fixed, entries) }}
+}
+
+// viewHash is the hash over the view; what was hashed for the last request is not
+// hashed again.
+func (e *Engine) viewHash() string {
+	e.prefix = e.prefix.Next(e.frame.ID, e.view)
+	return e.prefix.Hash(e.prefix.Blocks())
 }
 
 // try computes what a plan would lead to.
