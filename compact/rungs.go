@@ -53,7 +53,7 @@ func (l *Ladder) cold(s Situation) bool {
 // clearable returns the calls whose results can be cleared, and the tokens that
 // this frees.
 func (l *Ladder) clearable(s Situation, lim Limits) (ids []string, saved int) {
-	var calls []*view.Block // of the reply before the results
+	var calls []*view.Block      // of the reply before the results
 	turn := len(s.View.Messages) // the newest prompt
 	for i := len(s.View.Messages) - 1; i >= 0 && turn == len(s.View.Messages); i-- {
 		m := &s.View.Messages[i]
