@@ -599,18 +599,18 @@ func (e *Entry) text() string {
 }
 
 // clip returns s as one line, at most promptMax bytes of it, never cutting a
-// character.
+// character. It is a copy: s may be part of a buffer that is read into again.
 func clip(s string) string {
 	if len(s) > 4*promptMax {
 		s = s[:4*promptMax] // a pasted file need not be split into words
 	}
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 	if len(s) <= promptMax {
-		return s
+		return strings.Clone(s)
 	}
 	at := promptMax
 	for at > 0 && !utf8.RuneStart(s[at]) {
 		at--
 	}
-	return s[:at]
+	return strings.Clone(s[:at])
 }

@@ -22,6 +22,9 @@ func TestLiteReuse(t *testing.T) {
 		id := fmt.Sprintf("%06d", i)
 		lines := loggen.Make(rand.New(rand.NewPCG(uint64(i), 7)), loggen.Options{Turns: 1 + i*i%60, Thinking: i%2 == 0, Text: 200 + 90*i, Prefix: id + "-"})
 		b := loggen.Bytes(lines)
+		if i%4 == 0 { // a prompt of one word is part of the line that it was read from
+			b = fmt.Appendf(b, `{"parentUuid":null,"isSidechain":false,"type":"user","uuid":"w%s","sessionId":"s","message":{"role":"user","content":"word%s"}}`+"\n", id, id)
+		}
 		if i%3 == 0 {
 			b = append(b, `{"type":"custom-title","customTitle":"title `+id+`","sessionId":"`+id+`"}`+"\n"...)
 		}
