@@ -54,17 +54,20 @@ func TestLiteReuse(t *testing.T) {
 		runtime.GC()
 		alone[i] = read(b)
 	}
+	kept := alone
 	for round := range 3 {
 		for i := range logs {
 			if round == 1 {
 				i = len(logs) - 1 - i
 			}
-			if got := read(logs[i]); !reflect.DeepEqual(got, alone[i]) {
+			got := read(logs[i])
+			if !reflect.DeepEqual(got, alone[i]) {
 				t.Errorf("log %d, round %d: %s, alone %s", i, round, got.text, alone[i].text)
 			}
+			kept = append(kept, got)
 		}
 	}
-	for i, r := range alone {
+	for i, r := range kept {
 		if now := fmt.Sprintf("%+v %+v", r.lite, r.faults); now != r.text {
 			t.Errorf("log %d: what was returned changed to %s, was %s", i, now, r.text)
 		}
