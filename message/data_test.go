@@ -83,15 +83,25 @@ func TestRecordedMessages(t *testing.T) {
 			t.Run(filepath.Base(path), func(t *testing.T) {
 				t.Parallel()
 				var ms []Message
+				var together Decoder
+				var ahead []*Message
 				eachRecorded(t, path, func(line int, raw []byte) {
 					m, n := compareMessage(t, line, raw)
 					ms = append(ms, *m)
+					o, err := together.Message(raw)
+					if err != nil {
+						t.Fatalf("line %d: %v", line, err)
+					}
+					ahead = append(ahead, o)
 					messages.Add(1)
 					blocks.Add(int64(n))
 					if m.Usage != nil {
 						usages.Add(1)
 					}
 				})
+				for i, o := range ahead { // now that everything was written that could be written over them
+					sameMessage(t, o, &ms[i])
+				}
 				checkRounds(t, ms, Rounds(ms))
 				if strings.Contains(path, "edge_cas") {
 					return // a fixture made to be wrong

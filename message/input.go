@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,10 @@ const maxUnwrap = 2
 // an object is that object. Anything else is an error that wraps [ErrInput], and the bytes should be kept for the error result.
 //
 // CompactInput(CompactInput(x)) = CompactInput(x). The result never shares memory with raw.
-func CompactInput(raw []byte) (json.RawMessage, error) {
+func CompactInput(raw []byte) (json.RawMessage, error) { return compactInput(bytes.Clone(raw)) }
+
+// compactInput is CompactInput that returns a part of raw itself where nothing has to be changed.
+func compactInput(raw []byte) (json.RawMessage, error) {
 	for range maxUnwrap + 1 {
 		s := scanner{data: raw}
 		start := s.space(0)
@@ -72,7 +76,28 @@ func compactObject(s *scanner, start int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	return FixUnicode(appendCompact(make([]byte, 0, end-start), s.data[start:end])), nil
+	raw := s.data[start:end:end]
+	if s.all&notUnicode == 0 && isCompact(raw) {
+		return raw, nil
+	}
+	return FixUnicode(appendCompact(make([]byte, 0, len(raw)), raw)), nil
+}
+
+// isCompact reports whether the valid JSON text raw has no insignificant whitespace.
+func isCompact(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case isSpace(c):
+			return false
+		}
+	}
+	return true
 }
 
 // appendCompact appends the valid JSON text raw without its insignificant whitespace.

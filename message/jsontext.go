@@ -65,10 +65,9 @@ func unquote(in []byte) string {
 
 // unescapeAll is unquote for text of which is known whether it is UTF-8.
 func unescapeAll(in []byte, valid bool) string {
-	at := bytes.IndexByte(in, '\\')
 	var out strings.Builder
 	out.Grow(len(in))
-	for ; at >= 0; at = bytes.IndexByte(in, '\\') {
+	for at := bytes.IndexByte(in, '\\'); at >= 0; at = bytes.IndexByte(in, '\\') {
 		writeText(&out, in[:at], valid)
 		r, n := unescape(in[at:])
 		out.WriteRune(r)
@@ -76,6 +75,17 @@ func unescapeAll(in []byte, valid bool) string {
 	}
 	writeText(&out, in, valid)
 	return out.String()
+}
+
+// appendUnescaped is unescapeAll for valid UTF-8. It appends at most as many bytes as in has.
+func appendUnescaped(dst, in []byte) []byte {
+	for at := bytes.IndexByte(in, '\\'); at >= 0; at = bytes.IndexByte(in, '\\') {
+		dst = append(dst, in[:at]...)
+		r, n := unescape(in[at:])
+		dst = utf8.AppendRune(dst, r)
+		in = in[at+n:]
+	}
+	return append(dst, in...)
 }
 
 func writeText(out *strings.Builder, in []byte, valid bool) {

@@ -17,18 +17,18 @@ var ErrNotObject = errors.New("message: not a JSON object")
 // JSON.parse. The error is a *[SyntaxError] or [ErrNotObject].
 //
 // The message shares the memory of raw, but its texts do not.
-func ParseMessage(raw []byte) (*Message, error) { return parseMessage(raw, false) }
+func ParseMessage(raw []byte) (*Message, error) { return parseMessage(raw, false, nil) }
 
 // ParseOwned is [ParseMessage] for bytes that nobody changes any more: texts in which nothing is escaped share their memory, too.
-func ParseOwned(raw []byte) (*Message, error) { return parseMessage(raw, true) }
+func ParseOwned(raw []byte) (*Message, error) { return parseMessage(raw, true, nil) }
 
-func parseMessage(raw []byte, owned bool) (*Message, error) {
-	p := parser{scanner: scanner{data: raw}, owned: owned}
+func parseMessage(raw []byte, owned bool, mem *Decoder) (*Message, error) {
+	p := parser{scanner: scanner{data: raw}, owned: owned, mem: mem}
 	start := p.space(0)
 	if err := p.wantObject(start); err != nil {
 		return nil, err
 	}
-	m := new(Message)
+	m := p.mem.message()
 	end, err := p.message(start, m)
 	if err == nil {
 		err = p.whole(end)
@@ -74,7 +74,8 @@ func ParseContent(raw []byte) (blocks []Block, wasString bool, err error) {
 // parser decodes while it scans: every byte is looked at once, and copied at most once.
 type parser struct {
 	scanner
-	owned bool // texts may share the memory of data
+	owned bool     // texts may share the memory of data
+	mem   *Decoder // where what is made goes; nil: anywhere
 }
 
 // wantObject tells a text that is JSON but no object from one that is no JSON.
@@ -97,7 +98,7 @@ func (p *parser) message(start int, m *Message) (int, error) {
 	if err != nil {
 		return start, err
 	}
-	from := new(origin)
+	from := p.mem.origin()
 	for cur.next() {
 		at, name := cur.pos, cur.name()
 		if string(name) == "content" {
@@ -114,9 +115,9 @@ func (p *parser) message(start int, m *Message) (int, error) {
 		case "role":
 			m.Role = Role(known(v))
 		case "id":
-			m.ID, _ = text(v)
+			m.ID = p.name(v)
 		case "model":
-			m.Model, _ = text(v)
+			m.Model = p.name(v)
 		case "stop_reason":
 			m.StopReason = known(v)
 		case "usage":
@@ -144,7 +145,7 @@ func (p *parser) content(i int, ofResult bool) (blocks []Block, wasString bool, 
 		if !ofResult {
 			b.Raw = b.JSON()
 		}
-		return []Block{b}, true, end, nil
+		return append(p.mem.blocks(), b), true, end, nil
 	case '[':
 		blocks, end, err = p.blocks(i)
 		return blocks, false, end, err
@@ -164,7 +165,7 @@ func (p *parser) blocks(i int) ([]Block, int, error) {
 	if err != nil {
 		return nil, i, err
 	}
-	blocks := make([]Block, 0, 1) // most messages of a log hold exactly one (24,490 of 24,507 assistant lines)
+	blocks := p.mem.blocks()
 	for cur.next() {
 		var b Block
 		if b, cur.pos, err = p.element(cur.pos); err != nil {
@@ -203,12 +204,23 @@ func (p *parser) string(v literal) string {
 	}
 	in := v.raw[1 : len(v.raw)-1]
 	switch {
-	case v.shape&(hasEscapes|notUTF8) != 0:
-		return unescapeAll(in, v.shape&notUTF8 == 0)
+	case v.shape&notUTF8 != 0:
+		return unescapeAll(in, false)
+	case v.shape&hasEscapes != 0:
+		return p.mem.unescape(in)
 	case p.owned && len(in) > 0:
 		return unsafe.String(&in[0], len(in))
 	}
 	return string(in)
+}
+
+// name decodes v, a string that is short and may outlive data; "" when it is no string.
+func (p *parser) name(v []byte) string {
+	if p.mem == nil || len(v) < 2 || v[0] != '"' || p.last != 0 {
+		s, _ := text(v)
+		return s
+	}
+	return p.mem.copy(v[1 : len(v)-1])
 }
 
 // parts are the members of a block by name, undecoded: which of them matter is known only when the type has been seen, and the
@@ -250,13 +262,13 @@ func (p *parser) block(i int) (Block, int, error) {
 		case "data":
 			f.data = v
 		case "id":
-			b.ID, _ = text(v.raw)
+			b.ID = p.name(v.raw)
 		case "name":
-			b.Name, _ = text(v.raw)
+			b.Name = p.name(v.raw)
 		case "input":
 			b.Input = json.RawMessage(v.raw)
 		case "tool_use_id":
-			b.ToolUseID, _ = text(v.raw)
+			b.ToolUseID = p.name(v.raw)
 		case "is_error":
 			f.isError = v.raw
 		case "source":

@@ -363,7 +363,7 @@ func TestParseOwned(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"t","content":"plain"},{"type":"text","text":""}]}`
 	for _, owned := range []bool{false, true} {
 		buf := []byte(raw)
-		m, err := parseMessage(buf, owned)
+		m, err := parseMessage(buf, owned, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -343,6 +344,40 @@ func TestPropertyRoundsMayGo(t *testing.T) {
 		left := append(append([]Message{}, ms[:rounds[gone].Start]...), ms[rounds[gone].End:]...)
 		if v := Check(left); v != nil {
 			t.Fatalf("without round %d of %v: %v", gone, rounds, v)
+		}
+	})
+}
+
+// What a Decoder makes of messages is what ParseMessage makes of each, however many follow: nothing is written over.
+func TestPropertyDecoder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var d Decoder
+		var got, want []*Message
+		for range rapid.IntRange(1, 3*slabSize).Draw(t, "messages") {
+			blocks := rapid.SliceOfN(rapid.Custom(drawBlock), 0, 3).Draw(t, "blocks")
+			if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+				blocks = append(blocks, Text(drawText.Draw(t, "text")+strings.Repeat("a\n", rapid.IntRange(0, textPiece).Draw(t, "n"))))
+			}
+			raw := UserBlocks(blocks...).JSON()
+			if rapid.IntRange(0, 4).Draw(t, "literal") == 0 {
+				raw = []byte(`{"role":"user","content":` + drawLiteral(t) + `,"id":` + drawLiteral(t) + `,"model":` + drawLiteral(t) + `}`)
+			}
+			m, err := d.Message(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := ParseMessage(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want = append(got, m), append(want, w)
+		}
+		for i := range got {
+			sameMessage(t, got[i], want[i])
+			checkUnicode(t, got[i].Content)
+			if !bytes.Equal(got[i].JSON(), want[i].JSON()) {
+				t.Fatalf("message %d: %s, want %s", i, got[i].JSON(), want[i].JSON())
+			}
 		}
 	})
 }

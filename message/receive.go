@@ -62,7 +62,7 @@ func receive(b Block) (Block, error) {
 //
 // The error is an *[InputError]; the block returned with it has the input {}.
 func NormalizeCall(b Block) (Block, error) {
-	in, err := CompactInput(b.Input)
+	in, err := compactInput(b.Input)
 	if err != nil {
 		in, err = json.RawMessage("{}"), &InputError{ToolUseID: b.ID, Input: b.Input, Err: err}
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"varve.dev/message"
 )
 
 // Decode decodes what [Entry.Message] and [Entry.Rendered] return of the entries,
@@ -48,8 +50,9 @@ func Decode(entries []*Entry) {
 
 // decoder decodes entries one after the other.
 type decoder struct {
-	buf   []byte // what is read, for one stretch
-	arena []byte // free room for bodies
+	buf      []byte // what is read, for one stretch
+	arena    []byte // free room for bodies
+	messages message.Decoder
 }
 
 const (
@@ -68,6 +71,8 @@ func (d *decoder) decode(entries []*Entry) {
 		for _, e := range entries {
 			if e.body.empty() {
 				_, _, _ = e.Rendered()
+			} else if e.raw != nil {
+				e.msg, _ = d.messages.Message(e.raw[e.body.from:e.body.to])
 			} else {
 				_, _ = e.Message()
 			}
@@ -87,7 +92,7 @@ func (d *decoder) decode(entries []*Entry) {
 		if raw := d.buf[at : at+e.Len]; e.body.empty() {
 			_ = e.render(raw)
 		} else {
-			_, _ = e.decode(d.hold(raw[e.body.from:e.body.to]))
+			e.msg, _ = d.messages.Message(d.hold(raw[e.body.from:e.body.to]))
 		}
 	}
 }

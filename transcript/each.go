@@ -27,13 +27,13 @@ func (l *Log) Each(entries []*Entry, f func(e *Entry, raw []byte) error) error {
 			continue
 		}
 		n, size := stretch(entries[i:])
-		if l.src == nil {
+		if first.src == nil {
 			return fmt.Errorf("transcript: entry %s: its log is closed", first.UUID)
 		}
 		if cap(buf) < size {
 			buf = make([]byte, max(size, eachStretch))
 		}
-		if k, err := l.src.ReadAt(buf[:size], first.Offset); k < size {
+		if k, err := first.src.ReadAt(buf[:size], first.Offset); k < size {
 			return fmt.Errorf("transcript: read at byte %d: %w", first.Offset, err)
 		}
 		for _, e := range entries[i : i+n] {

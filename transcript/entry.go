@@ -227,11 +227,6 @@ func (e *Entry) Message() (*message.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.decode(b)
-}
-
-// decode keeps the message whose bytes are b. Nobody may change them any more.
-func (e *Entry) decode(b []byte) (*message.Message, error) {
 	m, err := message.ParseOwned(b)
 	if err != nil {
 		return nil, fmt.Errorf("transcript: entry %s: %w", e.ref(), err)

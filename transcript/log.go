@@ -295,7 +295,7 @@ func (l *Log) Load(entries []*Entry) error {
 		}
 		from := need[i].Offset
 		buf := make([]byte, end-from)
-		if n, err := l.src.ReadAt(buf, from); n < len(buf) {
+		if n, err := need[i].src.ReadAt(buf, from); n < len(buf) {
 			return fmt.Errorf("transcript: read at byte %d: %w", from, err)
 		}
 		for _, e := range need[i:j] {

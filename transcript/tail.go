@@ -38,14 +38,26 @@ func ReadTail(ctx context.Context, src io.ReaderAt, size int64, opt ReadOptions)
 			continue // no line begins in this part: one long line
 		}
 		lo = start
-		l := t.log(lo)
-		if lo == 0 {
-			return l, nil
+		if lo > 0 && !t.starts() {
+			continue
 		}
-		if l.complete() {
+		if l := t.log(lo); lo == 0 || l.complete() {
 			return l, nil
 		}
 	}
+}
+
+// starts reports whether a conversation that does not begin with the file could
+// begin in what was read.
+func (t *tailReader) starts() bool {
+	for _, s := range t.segments {
+		for _, e := range s.entries {
+			if e.IsBoundary() || e.CompactSummary {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // tailReader collects the segments of a log from its end.
