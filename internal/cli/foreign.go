@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/internal/foreign"
 	"varve.dev/internal/replay"
+	"varve.dev/internal/sources"
 )
 
 // headBytes is how much of a file tells what it is.
@@ -45,6 +46,19 @@ func (a *app) foreignSession(ctx context.Context, ref string) (s *foreign.Sessio
 		a.out.note("Note: %s more could not be read.", count(more, "place"))
 	}
 	return s, nil
+}
+
+// strangeFile says of a file that is no session what would be one; any other error
+// stays as it is.
+func strangeFile(ref string, err error) error {
+	st, serr := os.Stat(ref)
+	if _, missing := errors.AsType[*sources.NotFoundError](err); serr != nil || !missing {
+		return err
+	}
+	if st.IsDir() {
+		return fmt.Errorf("%s is a folder; name a log in it, or a session by its id or title", ref)
+	}
+	return fmt.Errorf("%s is no session that is known: logs of Varve and of Claude Code have names that end with .jsonl; files of Codex, Gemini CLI, opencode and pi are told by what is in them", ref)
 }
 
 // foreignRecording gives a foreign session as a recording.

@@ -96,7 +96,7 @@ func (c *recallCmd) open(ctx context.Context, a *app, g *grammar) (id, path stri
 	}
 	s, err := g.Sessions.find(ctx, a, c.ID)
 	if err != nil {
-		return "", "", nil, err
+		return "", "", nil, strangeFile(c.ID, err)
 	}
 	log, err = transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
 	return s.ID, s.Path, log, err

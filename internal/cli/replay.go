@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -118,8 +119,17 @@ func (c *replayCmd) policies() []string {
 	return c.Policy
 }
 
+// largeRecording is the size of a recording from which on memory counts more than
+// time, in bytes.
+const largeRecording = 64 << 20
+
 // run shows the progress while the replay goes on.
 func (c *replayCmd) run(ctx context.Context, a *app, rec *replay.Recording, opt replay.Options) (*replay.Result, error) {
+	if rec.Bytes > largeRecording {
+		// What is known of each entry stays, and would be held twice by the time the
+		// collector looks again.
+		defer debug.SetGCPercent(debug.SetGCPercent(50))
+	}
 	bar := a.out.progress("Replaying", int64(rec.Replies*len(opt.Policies)))
 	defer bar.Done()
 	var n int64
@@ -146,7 +156,7 @@ func (c *replayCmd) open(ctx context.Context, a *app, g *grammar) (rec *replay.R
 	}
 	s, err := g.Sessions.find(ctx, a, c.ID)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, strangeFile(c.ID, err)
 	}
 	log, err := transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
 	if err != nil {
@@ -154,7 +164,11 @@ func (c *replayCmd) open(ctx context.Context, a *app, g *grammar) (rec *replay.R
 	}
 	done = func() { _ = log.Close() } // opened for reading: nothing to lose
 	rec, err = replay.FromLog(log)
-	if err == nil && rec.Recorded.Entries == 0 {
+	switch {
+	case err != nil:
+	case log.Size == 0:
+		err = fmt.Errorf("%s is empty", s.Path)
+	case rec.Recorded.Entries == 0:
 		err = fmt.Errorf("%s holds no conversation; `varve sessions check` says what it holds", s.Path)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"varve.dev/caps"
@@ -97,9 +98,13 @@ type runner struct {
 	seen   int            // entries of the engine's log that were looked at
 	sum    *summaries
 	window int // above which the provider refuses
+
+	spool  *spool              // of a large recording
+	rested int                 // entries of the engine's log that were put aside, or are held
+	held   []*transcript.Entry // before that, but in the view
 }
 
-func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*PolicyRun, error) {
+func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (run *PolicyRun, err error) {
 	started := time.Now()
 	r := &runner{rec: rec, opt: opt, policy: p, run: &PolicyRun{Policy: p.name, Title: p.title, Approximation: p.of, Turns: []Turn{}, Compactions: []Compaction{}, Rungs: []Rung{}}}
 	r.run.Cost.Priced = opt.Model.Price.Known()
@@ -121,6 +126,12 @@ func runOne(ctx context.Context, rec *Recording, opt Options, p policy) (*Policy
 				r.events = append(r.events, e)
 			}
 		}})
+	if rec.Bytes >= spoolFrom {
+		if r.spool, err = newSpool(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, r.spool.close()) }()
+	}
 	for i := range rec.turns {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -279,6 +290,9 @@ func (r *runner) compactions(turn int, spent float64) error {
 			c.Call = call
 		}
 		r.run.Compactions = append(r.run.Compactions, c)
+	}
+	if r.spool != nil && slices.ContainsFunc(log.Entries[from:], (*transcript.Entry).IsBoundary) {
+		return r.rest()
 	}
 	return nil
 }
