@@ -327,20 +327,17 @@ func (s *Server) pairing(j *judge) {
 		g = validate.NewGuard(opt)
 		s.guards[opt] = g
 	}
-	onDemand := false
-	j.each(func(b *block) { onDemand = onDemand || b.isOnDemand() })
+	twice := "compaction_block_misplaced"
+	j.each(func(b *block) {
+		if b.isOnDemand() && b.path == "messages.0.content.0" {
+			twice = "compaction_block_ambiguous"
+		}
+	})
 	for _, v := range g.Check(req) {
 		status, code := 0, ""
 		switch v.Rule {
 		case validate.RuleCompact:
-			if !onDemand {
-				continue // of compact_20260112 there may be several; the last counts
-			}
-			code = "compaction_block_ambiguous"
-		case validate.RulePrefill, validate.RuleTrail:
-			if j.wantsCompaction() {
-				continue // a finished reply may be the last thing that is summarized
-			}
+			code = twice
 		case validate.RuleOpen:
 			if j.wantsCompaction() && v.Path[:len("messages.")+len(itoa(len(j.msgs)-1))] == "messages."+itoa(len(j.msgs)-1) {
 				code = "compaction_incomplete_turn"

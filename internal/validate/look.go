@@ -46,6 +46,7 @@ func kindOf(typ string) kind {
 type block struct {
 	kind kind
 	id   string // of a call, or the call that is answered
+	once bool   // of a compaction: it was made on demand, and there is one, at the start
 	item int    // index into the items of its message
 }
 
@@ -196,6 +197,7 @@ func (l *looker) block(s *seen, o object, at string) {
 		if c, _ := o.str("content"); c != "" && len(s.blocks) == 0 {
 			s.summary = true
 		}
+		b.once = given(o.get("signature")) // compact_20260112 has none
 	case other:
 		l.media(s, o, typ, at)
 	}

@@ -14,6 +14,7 @@ type Request struct {
 
 	Size      int  // of the whole body in bytes; 0 means the sum of the above
 	AutoCache bool // the body has a cache_control of its own, which takes one of the four places
+	Summarize bool // the body has a member compaction: the reply continues nothing, it is a summary (API.md 2.2)
 	Manual    bool // thinking is {"type":"enabled"}: the final assistant turn must start with it
 }
 
@@ -40,6 +41,7 @@ func Parse(body []byte) (Request, error) {
 		r.Tools = raw
 	}
 	r.AutoCache = given(o.get("cache_control"))
+	r.Summarize = given(o.get("compaction"))
 	if raw := o.get("thinking"); given(raw) {
 		th, _ := parseObject(raw)
 		typ, _ := th.str("type")

@@ -27,7 +27,7 @@ const (
 	RuleNone     = "no-messages"        // there is nothing to send
 	RuleRole     = "role"               // a role that is not user, assistant or system
 	RuleFirst    = "first-role"         // "first message must use the user role"; a server's compaction may stand there
-	RuleCompact  = "compaction"         // compaction_block_misplaced: more than the one that stands first (API.md 2.2)
+	RuleCompact  = "compaction"         // compaction_block_misplaced: one made on demand that is not first, or one beside it (API.md 2.2)
 	RuleSystem   = "system-position"    // a system message not between a user and an assistant turn, and not last (API.md 1.1)
 	RuleNoSystem = "system-unsupported" // a system message inside the conversation for a model that takes none
 	RuleEmpty    = "empty-content"      // 5: a message without content; the last may be, when it is the assistant's

@@ -21,6 +21,7 @@ const (
 	resB   = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"b"}]}`
 	resAB  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":[]},{"type":"tool_result","tool_use_id":"a","is_error":true}]}`
 	sys    = `{"role":"system","content":[{"type":"text","text":"be brief"}]}`
+	auto   = `{"type":"compaction","content":"so far"}` // by threshold: not signed
 	comp   = `{"role":"assistant","content":[{"type":"compaction","content":"so far","signature":"s"}]}`
 	think  = `{"type":"thinking","thinking":"","signature":"sig"}`
 	server = `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`
@@ -113,6 +114,12 @@ var ruleCases = []struct {
 	{"first message a compaction", msgs(comp, hi), Options{}, ""},
 	{"first message a compaction that failed", msgs(assistant(`{"type":"compaction","content":null}`), hi), Options{}, "messages.0 first-role"},
 	{"two compactions", msgs(comp, hi, comp, hi), Options{}, "messages.2.content.0 compaction"},
+	{"a compaction on demand that is not first", msgs(hi, comp, hi), Options{}, "messages.1.content.0 compaction"},
+	{"a compaction on demand behind text", msgs(hi, assistant(txt("a"), `{"type":"compaction","content":"s","signature":"s"}`), hi), Options{}, "messages.1.content.1 compaction"},
+	{"two compactions by threshold, the head left out", msgs(assistant(auto, txt("go")), hi, assistant(auto, txt("on")), hi), Options{}, ""},
+	{"two compactions by threshold in one message", msgs(hi, assistant(auto, txt("go"), auto), hi), Options{}, ""},
+	{"a compaction by threshold behind one on demand", msgs(comp, hi, assistant(auto, txt("go")), hi), Options{}, "messages.2.content.0 compaction"},
+	{"a compaction on demand behind one by threshold", msgs(assistant(auto, txt("go")), hi, comp, hi), Options{}, "messages.2.content.0 compaction"},
 	{"a compaction by threshold", msgs(hi, assistant(`{"type":"compaction","content":"s"}`, txt("go")), hi), Options{}, ""},
 
 	{"system message after user, last", msgs(hi, sys), Options{NoPrefill: true}, ""},
@@ -204,6 +211,10 @@ var ruleCases = []struct {
 	{"tools come before system", `{"system":[` + txt("s", hour) + `],"tools":[{"name":"t",` + short + `}],"messages":[` + hi + `]}`, Options{}, "system.0 cache-control-order"},
 
 	{"prefill", msgs(hi, yes), Options{NoPrefill: true}, "messages.1 prefill"},
+	{"a summary is asked for behind a finished reply", `{"compaction":{"type":"summarize"},"messages":[` + hi + "," + yes + `]}`, Options{NoPrefill: true}, ""},
+	{"a summary is asked for behind a reply with a space at its end", `{"compaction":{"type":"summarize"},"messages":[` + hi + "," + assistant(txt("so ")) + `]}`, Options{}, ""},
+	{"a summary is asked for behind an open call", `{"compaction":{"type":"summarize"},"messages":[` + hi + "," + callA + `]}`, Options{NoPrefill: true}, "messages.1.content.0 tool-use-open"},
+	{"no summary is asked for", `{"compaction":null,"messages":[` + hi + "," + yes + `]}`, Options{NoPrefill: true}, "messages.1 prefill"},
 	{"prefill allowed", msgs(hi, yes), Options{}, ""},
 	{"prefill with a space at its end", msgs(hi, assistant(txt("so "))), Options{}, "messages.1.content.0 trailing-space"},
 	{"prefill with à at its end", msgs(hi, assistant(txt("voilà"))), Options{}, ""},

@@ -128,20 +128,24 @@ func (r *run) lastReply() int {
 	return i
 }
 
-// first checks who begins, and that a server's compaction that begins is the only one; nothing before message from changed.
+// first checks who begins, and that a compaction made on demand stands first and alone (API.md 2.2). Of those made by threshold there may
+// be several: what stands before the last is ignored, and may have been left out up to any of them (2.3). Nothing before message from
+// changed.
 func (r *run) first(from int) {
 	s := r.msgs[0]
-	switch {
-	case s.role == "user":
-		return
-	case s.role != "assistant" || !s.summary:
+	if s.role != "user" && (s.role != "assistant" || !s.summary) {
 		r.report(path(0, whole), RuleFirst, "first message must use the user role, or be a server's compaction")
 		return
 	}
+	alone := s.summary && s.blocks[0].once
 	for i := from; i < len(r.msgs); i++ {
 		for j, b := range r.msgs[i].blocks {
-			if b.kind == compaction && i+j > 0 {
-				r.report(path(i, j), RuleCompact, "compaction_block_misplaced: a second one beside the one that stands first")
+			switch {
+			case b.kind != compaction || i+j == 0:
+			case alone:
+				r.report(path(i, j), RuleCompact, "a second compaction beside the one that stands first")
+			case b.once:
+				r.report(path(i, j), RuleCompact, "compaction_block_misplaced: a compaction made on demand stands first")
 			}
 		}
 	}
@@ -340,11 +344,12 @@ func (q *sequence) leftOpen() {
 	}
 }
 
-// ending checks what the conversation ends with. A reply that a server's tool paused (stop reason pause_turn) is sent back as it is.
+// ending checks what the conversation ends with. A reply that a server's tool paused (stop reason pause_turn) is sent back as it is, and a
+// finished one may be the last thing that is to be summarized.
 func (r *run) ending() {
 	last := len(r.msgs) - 1
 	s := r.msgs[last]
-	if s.role != "assistant" {
+	if s.role != "assistant" || r.req.Summarize {
 		return
 	}
 	for i := last; i >= 0 && r.msgs[i].role == "assistant"; i-- {
