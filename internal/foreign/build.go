@@ -276,8 +276,7 @@ func mustJSON(v any) json.RawMessage {
 
 // when reads a time that is written as RFC 3339 or as milliseconds.
 func when(raw json.RawMessage) time.Time {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if s, ok := text(raw); ok {
 		t, err := time.Parse(time.RFC3339Nano, s)
 		if err != nil {
 			return time.Time{}

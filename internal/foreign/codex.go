@@ -64,10 +64,9 @@ type codexPart struct {
 	ImageURL   json.RawMessage `json:"image_url"`
 }
 
-func (c *codex) line(line []byte) error {
-	var r codexRecord
+func (c *codex) line(line []byte, r *codexRecord, err error) error {
 	before := len(c.b.s.Faults)
-	if err := c.b.decode("", line, &r); err != nil {
+	if err := c.b.decoded("", err); err != nil {
 		return err
 	}
 	c.b.saw(when(r.Timestamp))
@@ -195,11 +194,11 @@ func (c *codex) item(it *codexItem, line []byte, envelope bool) {
 	case "function_call":
 		c.b.call(c.open(), "", it.CallID, it.Name, argument(it.Arguments))
 	case "custom_tool_call":
-		var text string
-		if json.Unmarshal(it.Input, &text) != nil {
-			text = string(it.Input)
+		input, ok := text(it.Input)
+		if !ok {
+			input = string(it.Input)
 		}
-		c.b.call(c.open(), "", it.CallID, it.Name, mustJSON(map[string]string{"input": text}))
+		c.b.call(c.open(), "", it.CallID, it.Name, mustJSON(map[string]string{"input": input}))
 	case "local_shell_call":
 		id := it.CallID
 		if id == "" {
@@ -221,8 +220,8 @@ func (c *codex) item(it *codexItem, line []byte, envelope bool) {
 // argument unpacks arguments, which are JSON in a string. What is no JSON stays a
 // string, so that it is kept word for word.
 func argument(raw json.RawMessage) json.RawMessage {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	s, ok := text(raw)
+	if !ok {
 		return raw
 	}
 	if s == "" {
@@ -289,8 +288,7 @@ func (c *codex) runs(it *codexItem) []codexRun {
 
 // parts reads content: a string or an array of parts.
 func (c *codex) parts(raw json.RawMessage) []message.Block {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if s, ok := text(raw); ok {
 		return texts(s)
 	}
 	var list []codexPart
@@ -324,8 +322,7 @@ func (c *codex) parts(raw json.RawMessage) []message.Block {
 // output reads what a tool returned: text, parts, or an object with the text and
 // whether it went well.
 func (c *codex) output(raw json.RawMessage) (failed bool, blocks []message.Block) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if s, ok := text(raw); ok {
 		return false, texts(s)
 	}
 	var o struct {

@@ -277,16 +277,16 @@ func Open(ctx context.Context, src io.ReaderAt, size int64, opt Options) (*Sessi
 	switch f {
 	case Codex:
 		c := &codex{b: b, said: map[string][]string{}}
-		err = b.lines(ctx, r, opt.MaxValue, c.line)
+		err = lines(ctx, b, r, opt.MaxValue, c.line)
 		c.end(opt.Name)
 	case Pi:
 		p := &pi{b: b, at: map[string]*piNode{}}
-		err = b.lines(ctx, r, opt.MaxValue, p.line)
+		err = lines(ctx, b, r, opt.MaxValue, p.line)
 		p.end()
 	case Gemini:
 		if geminiLines(head[:n]) {
 			g := &geminiLog{gemini: gemini{b: b}, at: map[string]int{}}
-			err = b.lines(ctx, r, opt.MaxValue, g.line)
+			err = lines(ctx, b, r, opt.MaxValue, g.line)
 			g.end()
 			break
 		}

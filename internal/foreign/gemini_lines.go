@@ -32,14 +32,16 @@ func geminiLines(head []byte) bool {
 	return json.Unmarshal(bytes.TrimSpace(line), &h) == nil && h.SessionID != "" && h.Messages == nil
 }
 
-func (g *geminiLog) line(line []byte) error {
-	var r struct {
-		ID        string
-		SessionID string
-		RewindTo  *string                    `json:"$rewindTo"`
-		Set       map[string]json.RawMessage `json:"$set"`
-	}
-	if err := g.b.decode("", line, &r); err != nil {
+// geminiRecord is what tells a line of such a log.
+type geminiRecord struct {
+	ID        string
+	SessionID string
+	RewindTo  *string                    `json:"$rewindTo"`
+	Set       map[string]json.RawMessage `json:"$set"`
+}
+
+func (g *geminiLog) line(line []byte, r *geminiRecord, err error) error {
+	if err := g.b.decoded("", err); err != nil {
 		return err
 	}
 	switch {

@@ -67,9 +67,8 @@ type piMessage struct {
 	Summary string // of a branch that was left
 }
 
-func (p *pi) line(line []byte) error {
-	var r piRecord
-	if err := p.b.decode("", line, &r); err != nil {
+func (p *pi) line(_ []byte, r *piRecord, err error) error {
+	if err := p.b.decoded("", err); err != nil {
 		return err
 	}
 	p.b.saw(when(r.Timestamp))
@@ -85,7 +84,7 @@ func (p *pi) line(line []byte) error {
 		p.b.leaf = n.parent.leaf
 	}
 	before := len(p.b.s.Entries)
-	p.record(&r, n)
+	p.record(r, n)
 	p.b.flush()
 	for _, e := range p.b.s.Entries[before:] {
 		if e.IsChain() && !n.summary {
@@ -291,8 +290,7 @@ type piPart struct {
 // each calls fn with every part of content, which is an array or a string, and with
 // the bytes of those that are kept as they are.
 func (p *pi) each(raw json.RawMessage, fn func(json.RawMessage, *piPart)) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if s, ok := text(raw); ok {
 		fn(nil, &piPart{Type: "text", Text: s})
 		return
 	}

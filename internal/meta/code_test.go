@@ -15,6 +15,7 @@ var goroutines = map[string]string{
 	"transcript/writer_registry.go":   "Writer.Close waits until no writer drains any more",
 	"compact/draft.go":                "Ladder.Close ends the draft in the making and waits for it",
 	"internal/cli/main.go":            "signalWatch.stop waits for the goroutine that waits for signals",
+	"internal/foreign/read.go":        "decodeAll waits on a WaitGroup before it returns",
 	"internal/replay/recording.go":    "Index waits on a WaitGroup for those that decode before it counts",
 	"internal/recall/recall.go":       "Search and rankAll wait on a WaitGroup before they return",
 	"internal/recall/scan.go":         "scan waits for the goroutines that search a part each",
