@@ -9,7 +9,8 @@
 // A session that is opened again is read from its tail: the cost is that of the
 // conversation behind its newest boundary, whatever the size of the log (G-9).
 // A session that another process writes is refused at the first append with an
-// error that names it; reading needs no lock.
+// error that names it; reading needs no lock. Where several machines may write the
+// lock is weaker: [Session.Warnings] says so once.
 //
 // Nothing is written before the first message (T-2, S-6), so a session that is
 // only looked at leaves no trace.

@@ -29,6 +29,7 @@ type Home struct {
 type Store struct {
 	home   sources.Home
 	finder *sources.Finder
+	detect func(dir string) (lease.FileSystem, error) // on what a directory lies
 }
 
 // Errors of opening.
@@ -57,7 +58,7 @@ func OpenStore(h Home) (*Store, error) {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	home := sources.Home{Source: sources.SourceVarve, Dir: abs}
-	return &Store{home: home, finder: sources.New([]sources.Home{home})}, nil
+	return &Store{home: home, finder: sources.New([]sources.Home{home}), detect: lease.Detect}, nil
 }
 
 // Option sets something about a session that is created.
@@ -116,7 +117,7 @@ func (st *Store) Create(ctx context.Context, opts ...Option) (*Session, error) {
 		return nil, fmt.Errorf("session: %s: %w", o.id, fs.ErrExist)
 	}
 	stamp := transcript.Stamp{SessionID: o.id, CWD: p.Dir, Version: o.version, GitBranch: o.branch, Entrypoint: o.entrypoint, Now: o.now}
-	return open(folder, o.id, &transcript.Log{}, stamp)
+	return st.open(folder, o.id, &transcript.Log{}, stamp)
 }
 
 // Open opens the session that ref means: an id, the unique beginning of one, or a
@@ -167,7 +168,7 @@ func (st *Store) openPath(ctx context.Context, path string, o options) (*Session
 			stamp.GitBranch = tip.GitBranch
 		}
 	}
-	s, err := open(filepath.Dir(path), id, l, stamp)
+	s, err := st.open(filepath.Dir(path), id, l, stamp)
 	if err != nil {
 		l.Close()
 	}
@@ -184,20 +185,58 @@ type Session struct {
 	log    *transcript.Log
 	w      *transcript.Writer
 
+	lease  *lease.Lease
+	shared bool // the log lies where other machines may write, too
+
+	first sync.Mutex // held while the lock is taken
+	owned bool       // it was taken once; guarded by first
+
 	mu      sync.Mutex
 	offsets map[string]int64
 	warned  []error
+	told    bool // of the lease's warning
 }
 
-func open(folder, id string, l *transcript.Log, stamp transcript.Stamp) (*Session, error) {
+func (st *Store) open(folder, id string, l *transcript.Log, stamp transcript.Stamp) (*Session, error) {
 	s := &Session{ID: id, Path: sources.Log(folder, id), folder: folder, stamp: stamp, log: l, offsets: map[string]int64{}}
+	s.lease = lease.New(s.Path, lease.Options{Detect: st.detect})
 	w, err := transcript.OpenWriter(s.Path, transcript.WriterOptions{
-		Lease: lease.New(s.Path, lease.Options{}), Size: l.Size, Meta: metadata(l), Warn: s.warn, Placed: s.placed})
+		Lease: s.lease, Size: l.Size, Meta: metadata(l), Warn: s.warn, Placed: s.placed})
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	s.w = w
+	on, err := st.detect(existing(folder))
+	s.shared = err != nil || on.Shared
 	return s, nil
+}
+
+// existing returns dir, or what is there of the way to it.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Acquire takes the session's lock now rather than at the first append, for a
+// program that wants to know before anything is typed. It makes the lock file.
+// Where other machines may write, too, the holder that a crash left is waited for,
+// up to [lease.DefaultStale], as long as ctx allows. The error is a
+// [*lease.BusyError] when somebody else writes the session.
+func (s *Session) Acquire(ctx context.Context) error {
+	s.first.Lock()
+	defer s.first.Unlock()
+	if s.owned {
+		return nil
+	}
+	if err := s.lease.Acquire(ctx); err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	s.owned = true
+	return nil
 }
 
 // metadata returns the newest entry of each metadata type, in the order in which
@@ -233,12 +272,19 @@ func (s *Session) placed(e *transcript.Entry, off int64) {
 	s.offsets[e.UUID] = off
 }
 
-// Warnings returns what went wrong with writing so far, once each, and forgets it.
+// Warnings returns what went wrong with writing so far, and what is weaker about
+// the lock where it lies ([*lease.SharedError]), once each, and forgets it. It is
+// for people: a command prints them.
 func (s *Session) Warnings() []error {
+	shared := s.lease.Warning()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.warned
 	s.warned = nil
+	if shared != nil && !s.told {
+		s.told = true
+		w = append(w, shared)
+	}
 	return w
 }
 
@@ -249,8 +295,17 @@ func (s *Session) Log() *transcript.Log { return s.log }
 // Stamp returns what new entries have in common.
 func (s *Session) Stamp() transcript.Stamp { return s.stamp }
 
-// Append queues entries for the log. See [transcript.Writer].
-func (s *Session) Append(entries ...*transcript.Entry) error { return s.w.Append(entries...) }
+// Append queues entries for the log. See [transcript.Writer]. Where other machines
+// may write, too, the first one takes the lock as [Session.Acquire] does, which may
+// wait: nothing is queued that could not be written.
+func (s *Session) Append(entries ...*transcript.Entry) error {
+	if s.shared {
+		if err := s.Acquire(context.Background()); err != nil {
+			return err
+		}
+	}
+	return s.w.Append(entries...)
+}
 
 // Sync returns when everything appended is durable.
 func (s *Session) Sync(ctx context.Context) error { return s.w.Sync(ctx) }

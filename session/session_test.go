@@ -136,6 +136,50 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestShared: G-8, DESIGN decision 8. Where several machines may write, the first
+// append decides who does, and what is weaker there is said once. A session that is
+// closed does not take its lock again.
+func TestShared(t *testing.T) {
+	ctx := context.Background()
+	project, home := t.TempDir(), t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: home})
+	must(t, err)
+	st.OnShare()
+	s, err := st.Create(ctx, session.Project(project))
+	must(t, err)
+	if got := files(t, home); len(got) != 0 || len(s.Warnings()) != 0 {
+		t.Fatalf("before the first message there are files (%v) or warnings", got)
+	}
+	e := engine.New(s, engine.Config{Caps: caps.Window(100_000)})
+	turn(t, e, "one", "m1")
+	w := s.Warnings()
+	var shared *lease.SharedError
+	if len(w) != 1 || !errors.As(w[0], &shared) || shared.Type != "nfs" {
+		t.Errorf("warnings %v, want that the lock is weaker", w)
+	}
+	other, err := st.Open(ctx, s.ID, session.Project(project))
+	must(t, err)
+	if err := other.Append(other.Stamp().User("", message.User("me too"))); !errors.Is(err, lease.ErrBusy) {
+		t.Errorf("the second writer's first append: %v", err)
+	}
+	if err := other.Acquire(ctx); !errors.Is(err, lease.ErrBusy) {
+		t.Errorf("asked before anything is typed: %v", err)
+	}
+	must(t, other.Close(ctx))
+	turn(t, e, "two", "m2")
+	if w := s.Warnings(); len(w) != 0 {
+		t.Errorf("said again: %v", w)
+	}
+	must(t, s.Close(ctx))
+	if err := s.Append(s.Stamp().User("", message.User("late"))); err == nil {
+		t.Error("an append to a closed session was taken")
+	}
+	third, err := st.Open(ctx, s.ID, session.Project(project))
+	must(t, err)
+	must(t, third.Acquire(ctx))
+	must(t, third.Close(ctx))
+}
+
 // TestLong: G-9, T-7. A session much longer than its window fits it at every turn,
 // by the smallest ladder, and is resumed from its tail with the same bytes.
 func TestLong(t *testing.T) {
