@@ -87,6 +87,7 @@ func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*R
 				found[i].score += idf[k]
 			}
 		}
+		found[i].score *= likely(found[i].entry)
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	if len(found) > maxDecoded {
@@ -106,6 +107,24 @@ func Search(ctx context.Context, l *transcript.Log, query string, limit int) (*R
 	res.Hits = append(res.Hits, hits[:min(len(hits), limit)]...)
 	at.set(res.Hits)
 	return res, nil
+}
+
+// likely is about what rank will make of an entry's kind and length, before it is
+// decoded: of a word that stands nearly everywhere only the entries that come first
+// by it are.
+func likely(x *transcript.Entry) float64 {
+	w := weights[KindResult]
+	switch {
+	case x.Type == transcript.TypeAttachment || x.Meta:
+		w = weights[KindAttachment]
+	case x.CompactSummary:
+		w = weights[KindSummary]
+	case x.Type == transcript.TypeAssistant:
+		w = weights[KindAssistant]
+	case len(x.Results) == 0:
+		w = weights[KindUser]
+	}
+	return w / (1 + math.Log1p(float64(x.Len)/2000))
 }
 
 // uuids returns those of the entries of candidates.
@@ -190,9 +209,7 @@ func blocksOf(x *transcript.Entry) []piece {
 		case x.Meta:
 			p.kind = KindAttachment
 		}
-		if p.text != "" {
-			out = append(out, p)
-		}
+		out = append(out, p)
 	}
 	return out
 }
