@@ -155,6 +155,80 @@ func TestEdits(t *testing.T) {
 				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("a"), message.Text("b")).User("u2", "a1", "gone").
 					Own("rp", "u2", transcript.SubRepair, transcript.Repair{Drop: []string{"a1#0", "u2"}})
 			}},
+		{"a boundary of the reference that keeps a segment", "u This_session_continues more | a y | u on",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").User("u2", "a1", "more").Say("a2", "u2", "m2", "y").
+					Raw(segment("u2", "a2")).Summary("s", "b").User("u3", "s", "on")
+			}},
+		{"a segment that does not lead to its head: nothing of it is kept", "u This_session_continues on",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").
+					Raw(segment("lost", "a1")).Summary("s", "b").User("u3", "s", "on")
+			}},
+		{"1.0.x: a summary without boundary is where the conversation begins", "u This_session_continues on | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Add(s.Stamp("s").Summary("", message.User("This session continues: x"))).User("u2", "s", "on").Say("a2", "u2", "m2", "ok")
+			}},
+		{"a boundary without summary is inert", "u hi | a x | u on | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Say("a1", "u1", "m1", "x").Boundary("b", "a1", transcript.Boundary{}).User("u2", "b", "on").Say("a2", "u2", "m2", "ok")
+			}},
+		{"a boundary that strips keeps the reasoning behind it", "u This_session_continues | a text | u on | a ~new ok",
+			func(s *loggen.Story) {
+				b := loggen.Keep("s", "a0", "a1")
+				b.Own.Thinking = "strip"
+				s.User("u1", "", "hi").Think("a0", "u1", "m1", "hm", "sig").Say("a1", "a0", "m1", "text").Boundary("b", "a1", b).Summary("s", "b").User("u2", "s", "on").
+					Think("a2", "u2", "m2", "new", "sig").Say("a3", "a2", "m2", "ok")
+			}},
+		{"also of a reply that is the last entry kept", "u This_session_continues | a text | u on",
+			func(s *loggen.Story) {
+				b := loggen.Keep("s", "a1")
+				b.Own.Thinking = "strip"
+				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Thinking("hm", "sig"), message.Text("text")).Boundary("b", "a1", b).Summary("s", "b").User("u2", "s", "on")
+			}},
+		{"clearing takes attachments and, if it says so, the reasoning before it", "u hi | a !x | u =x:[Old_tool_result_content_cleared] | a ok | u on | a ~new yes",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Attach("at", "u1", `{"type":"file"}`, "<file>").Think("a0", "at", "m1", "hm", "sig").Call("a1", "a0", "m1", "x").Result("r1", "a1", "x").Say("a2", "r1", "m2", "ok").
+					Add(s.Stamp("mc").MicrocompactBoundary("a2", transcript.Microcompact{Trigger: "auto", ToolIDs: []string{"x"}, ClearedAttachments: []string{"at"}, Thinking: "strip"})).
+					User("u2", "mc", "on").Think("a3", "u2", "m3", "new", "sig").Say("a4", "a3", "m3", "yes")
+			}},
+		{"of two placeholders the first counts, and it is the one that the log says", "u hi | a !x | u =x:one | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Call("a1", "u1", "m1", "x").Result("r1", "a1", "x").Say("a2", "r1", "m2", "ok").
+					Add(s.Stamp("mc").MicrocompactBoundary("a2", transcript.Microcompact{Trigger: "auto", ToolIDs: []string{"x"}, Placeholder: "one"})).
+					Add(s.Stamp("mc2").MicrocompactBoundary("mc", transcript.Microcompact{Trigger: "auto", ToolIDs: []string{"x"}, Placeholder: "two"}))
+			}},
+		{"a decision about what is no tool result is none", "u hi | a !x | u =x:out_of_x",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Call("a1", "u1", "m1", "x").Result("r1", "a1", "x").
+					Add(s.Stamp("").Replacements(transcript.Replacement{Kind: "other", ToolUseID: "x", Replacement: "preview"}))
+			}},
+		{"a result before its call is its result; a second one is left out", "u hi | a !x | u =x:out_of_x",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Result("r1", "u1", "x").Blocks("r2", "r1", message.ToolResult("x", false, message.Text("second"))).Call("a1", "r2", "m1", "x")
+			}},
+		{"an id that the API does not take", "u hi | a !ab_c8687a08aa5d6ed2 | u =ab_c8687a08aa5d6ed2:preview",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Call("a1", "u1", "m1", "a b").Result("r1", "a1", "a b").
+					Add(s.Stamp("").Replacements(transcript.Replacement{Kind: "tool-result", ToolUseID: message.CanonicalID("a b"), Replacement: "preview"}))
+			}},
+		{"a server tool's call without result is left out when the conversation went on", "u hi | a so | u on | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("so"), server("sv")).User("u2", "a1", "on").Say("a2", "u2", "m2", "ok")
+			}},
+		{"system attachments come last before the reply, tool additions as what they are", "u hi more | s be_brief tool_addition | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").
+					Add(s.Stamp("at1").Attachment("u1", []byte(`{"type":"x"}`), []string{"be brief"}, transcript.Own(map[string]string{"as": "system"}))).
+					Add(s.Stamp("at2").Attachment("at1", []byte(`{"type":"x"}`), []string{`{"type":"tool_addition","tool":{}}`}, transcript.Own(map[string]string{"as": "tool_addition"}))).
+					User("u2", "at2", "more").Say("a1", "u2", "m1", "ok")
+			}},
+		{"reasoning that is not Unicode goes with all of its reply's", "u hi | a ok",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Think("a0", "u1", "m1", "fine", "sig").
+					Raw(`{"parentUuid":"a0","isSidechain":false,"sessionId":"s1","type":"assistant","uuid":"a1","message":{"role":"assistant","id":"m1","content":[{"type":"thinking","thinking":"a\ud99cb","signature":"sig"}]}}`).
+					Say("a2", "a1", "m1", "ok")
+			}},
 		{"rendered attachments are the user's side", "u hi <system-reminder>x</system-reminder> | a ok",
 			func(s *loggen.Story) {
 				s.User("u1", "", "hi").Attach("at", "u1", `{"type":"file"}`, "<system-reminder>x</system-reminder>").Say("a1", "at", "m1", "ok")
@@ -191,6 +265,20 @@ func TestEdits(t *testing.T) {
 			valid(t, v, row.name)
 		})
 	}
+}
+
+// segment is a boundary b with the summary s, as the reference writes one that keeps what leads from head to tail.
+func segment(head, tail string) string {
+	return `{"parentUuid":null,"logicalParentUuid":"` + tail + `","isSidechain":false,"sessionId":"s1","type":"system","subtype":"compact_boundary","uuid":"b",` +
+		`"compactMetadata":{"trigger":"auto","preTokens":1,"preservedSegment":{"headUuid":"` + head + `","anchorUuid":"s","tailUuid":"` + tail + `"}}}`
+}
+
+func server(id string) message.Block {
+	b, err := message.ParseBlock([]byte(`{"type":"server_tool_use","id":"` + id + `","name":"web_search","input":{}}`))
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 // TestBytesKept: rule 2 of DESIGN section 7. What a reply holds is sent byte for
