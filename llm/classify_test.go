@@ -103,6 +103,15 @@ var bodies = []struct {
 
 	// The server's summaries.
 	{"compaction misplaced", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_block_misplaced"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction signature invalid", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_signature_invalid"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction content mismatch", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_content_mismatch"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction nothing to summarize", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_nothing_to_summarize"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction incomplete turn", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_incomplete_turn"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction block ambiguous", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_block_ambiguous"}}}`, false, KindCompaction, 0, 0, false},
+	{"compaction tool changes mismatch", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"compaction_tool_changes_mismatch"}}}`, false, KindCompaction, 0, 0, false},
+	{"timeout", 504, wrap("timeout_error", "Request timed out"), false, KindServer, 0, 0, false},
+	{"rate limit in a stream", 200, wrap("rate_limit_error", "slow down"), true, KindRateLimit, 0, 0, false},
+	{"tool ids twice", 400, wrap("invalid_request_error", "messages.4.content.1: `tool_use` ids must be unique"), false, KindInvalid, 0, 0, false},
 	{"compaction unavailable", 529, `{"type":"error","error":{"type":"overloaded_error","message":"x","details":{"error_code":"compaction_unavailable"}}}`, false, KindOverloaded, 0, 0, false},
 
 	// The rest.
@@ -149,7 +158,19 @@ func TestClassify(t *testing.T) {
 			overflows++
 		}
 	}
-	t.Logf("%d bodies, %d overflows", len(bodies), overflows)
+	anthropic, others := 0, 0
+	for _, c := range bodies {
+		if strings.HasPrefix(c.body, `{"type":"error","error":{`) {
+			anthropic++
+			if c.kind != KindOverflow {
+				others++
+			}
+		}
+	}
+	// The tables that this package promises: 40 bodies of Anthropic's, 60 of all providers.
+	if anthropic < 40 || others < 30 || len(bodies) < 60 || overflows < 20 {
+		t.Errorf("%d bodies, %d overflows; %d of Anthropic's, %d of these no overflows", len(bodies), overflows, anthropic, others)
+	}
 }
 
 func TestTokenGap(t *testing.T) {

@@ -66,6 +66,37 @@ func (j *judge) messageRules() {
 		for k := range m.blocks {
 			j.block(&m.blocks[k])
 		}
+		if i > 0 {
+			j.mixedTurn(&j.msgs[i-1], m)
+		}
+	}
+}
+
+// mixedTurn checks the answer to a reply that calls the client's tools while a tool of the server's is under way (API.md 1.5, 12):
+// results and nothing else, since the turn goes on with the server's.
+func (j *judge) mixedTurn(reply, answer *msg) {
+	if reply.role != "assistant" {
+		return
+	}
+	open, client := map[string]bool{}, false
+	for i := range reply.blocks {
+		switch b := &reply.blocks[i]; {
+		case b.Type == "server_tool_use":
+			open[b.o.str("id")] = true
+		case b.Type == "tool_use":
+			client = true
+		case strings.HasSuffix(b.Type, "_tool_result"):
+			delete(open, b.o.str("tool_use_id"))
+		}
+	}
+	if len(open) == 0 || !client {
+		return
+	}
+	for i := range answer.blocks {
+		if b := &answer.blocks[i]; b.Type != "tool_result" {
+			j.add("mixed-turn", b.path, "a server_tool_use block is still open: the answer to its message holds only tool_result blocks")
+			return
+		}
 	}
 }
 

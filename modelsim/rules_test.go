@@ -24,6 +24,7 @@ type wrong struct {
 
 const (
 	call1   = `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}}]}`
+	mixed   = `{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"tool_use","id":"toolu_1","name":"read","input":{}}]}`
 	result1 = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}`
 )
 
@@ -115,6 +116,7 @@ var wrongs = []wrong{
 	{name: "manual thinking without thinking (8)", model: "claude-sonnet-4-5", extra: aTool + `,"thinking":{"type":"enabled","budget_tokens":2000}`, messages: []string{user("x"), call1, result1}, rule: "thinking-first"},
 	{name: "foreign reasoning (10)", messages: []string{user("x"), `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"c2ln"},{"type":"text","text":"y"}]}`, user("z")}, rule: "thinking-signature", says: "messages.1.content.0: Invalid `signature` in `thinking` block"},
 	{name: "foreign redacted reasoning (10)", messages: []string{user("x"), `{"role":"assistant","content":[{"type":"redacted_thinking","data":"c2ln"},{"type":"text","text":"y"}]}`, user("z")}, rule: "thinking-signature", says: "Invalid `data` in `redacted_thinking` block"},
+	{name: "text in a mixed turn (12)", messages: []string{user("x"), mixed, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"},{"type":"text","text":"and"}]}`}, rule: "mixed-turn", says: "messages.2.content.1: a server_tool_use block is still open"},
 	{name: "lone surrogate (13)", messages: []string{`{"role":"user","content":"\ud800"}`}, rule: "unicode"},
 	{name: "assistant first", messages: []string{assistant("x"), user("y")}, rule: "first-role", says: "first message must use the user role"},
 	{name: "system first", messages: []string{`{"role":"system","content":"x"}`, user("y")}, rule: "first-role system-position"},
@@ -190,6 +192,8 @@ func TestGood(t *testing.T) {
 		"old model, prefill":     {model: "claude-sonnet-4-5", messages: []string{user("x"), assistant("{")}},
 		"old model, thinking":    {model: "claude-sonnet-4-5", extra: `"thinking":{"type":"enabled","budget_tokens":2000}`},
 		"consecutive users":      {messages: []string{user("x"), user("y")}},
+		"a mixed turn":           {messages: []string{user("x"), mixed, result1}},
+		"a mixed turn, ended":    {messages: []string{user("x"), strings.Replace(mixed, `}},{`, `}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{`, 1), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"},{"type":"text","text":"and"}]}`}},
 		"text after results":     {messages: []string{user("x"), call1, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true},{"type":"text","text":"go on"}]}`}},
 		"system after results":   {messages: []string{user("x"), call1, result1, `{"role":"system","content":"be brief"}`}},
 		"system for a turn":      {messages: []string{user("x"), `{"role":"system","content":"be brief","clear_at":"next_user_message"}`}},

@@ -28,14 +28,16 @@ type modelsCmd struct {
 
 // Help is the manual of the command.
 func (*modelsCmd) Help() string {
-	return `What models can bear, from a dated table that comes with the program; no network is needed. --refresh asks the provider and keeps what it said in a file that may be deleted: its windows and limits then count instead of the table's, and models that the table does not know are listed. Prices are in US dollars for a million tokens.`
+	return `What models can bear, from a dated table that comes with the program; no network is needed. --refresh asks the provider and keeps what it said in a file that may be deleted: its windows and limits then count instead of the table's, and models that the table does not know are listed. What settings say of a model (models."provider/name".window, maxOutput) counts before both, and where they say it is shown. Prices are in US dollars for a million tokens.`
 }
 
 // modelJSON is a model as `--json` shows it.
 type modelJSON struct {
 	Provider string `json:"provider"`
 	caps.Model
-	Origin    string `json:"origin"` // table, or provider: windows and limits as it said
+	// Origin of windows and limits: table; provider, as it said; settings, as the user set them.
+	Origin    string `json:"origin"`
+	SetIn     string `json:"setIn,omitempty"` // file and line of the setting
 	Lifecycle string `json:"lifecycle,omitempty"`
 }
 
@@ -78,7 +80,15 @@ func (c *modelsCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		a.out.note("Note: %s is left out: %s. --refresh writes it anew.", a.home(file), err)
 	}
-	doc := modelsJSON{Schema: 1, Table: caps.Dated(), Sources: caps.Sources(), Models: c.list(said)}
+	set, wrong := a.modelSettings()
+	rows, notices := settle(c.list(said), set)
+	doc := modelsJSON{Schema: 1, Table: caps.Dated(), Sources: caps.Sources(), Models: c.named(rows)}
+	for _, err := range wrong {
+		a.out.note("Note: %s", err)
+	}
+	for _, n := range notices {
+		a.out.note("Note: %s", n)
+	}
 	if !said.Asked.IsZero() {
 		doc.Asked = said.Asked.UTC().Format(time.RFC3339)
 	}
@@ -168,6 +178,12 @@ func (c *modelsCmd) list(said answers) []modelJSON {
 		}
 		out = append(out, row)
 	}
+	return out
+}
+
+// named returns the models that were asked for, in the order of the table's
+// providers, others behind.
+func (c *modelsCmd) named(out []modelJSON) []modelJSON {
 	if len(c.Names) > 0 {
 		out = slices.DeleteFunc(out, func(m modelJSON) bool {
 			return !slices.ContainsFunc(c.Names, func(n string) bool {
@@ -176,12 +192,20 @@ func (c *modelsCmd) list(said answers) []modelJSON {
 		})
 	}
 	slices.SortStableFunc(out, func(x, y modelJSON) int {
-		return cmp.Compare(slices.Index(providers(), x.Provider), slices.Index(providers(), y.Provider))
+		return cmp.Compare(rank(x.Provider), rank(y.Provider))
 	})
 	if out == nil {
 		out = []modelJSON{}
 	}
 	return out
+}
+
+// rank is a provider's place in the table; those that it does not know come last.
+func rank(provider string) int {
+	if i := slices.Index(providers(), provider); i >= 0 {
+		return i
+	}
+	return len(caps.Models())
 }
 
 // providers in the order of the table.
@@ -199,8 +223,11 @@ func (c *modelsCmd) print(a *app, doc modelsJSON) {
 	rows := [][]string{{"model", "window", "output", "in", "cached", "out", "shrinks by"}}
 	for _, m := range doc.Models {
 		name := m.Provider + "/" + m.Name
-		if m.Origin == "provider" {
+		switch m.Origin {
+		case "provider":
 			name += " *"
+		case "settings":
+			name += " †"
 		}
 		rows = append(rows, []string{name, sizeOrDash(m.Window), sizeOrDash(m.MaxOutput), dollars(m.Price.Input), dollars(m.Price.CacheRead), dollars(m.Price.Output), waysOf(m)})
 	}
@@ -219,6 +246,11 @@ func (c *modelsCmd) print(a *app, doc modelsJSON) {
 	}
 	a.out.line("")
 	a.out.line("Table of %s; prices in dollars for a million tokens.", doc.Table)
+	for _, m := range doc.Models {
+		if m.Origin == "settings" {
+			a.out.line("† %s/%s as set in %s.", m.Provider, m.Name, m.SetIn)
+		}
+	}
 	if doc.Asked != "" {
 		a.out.line("* as the provider said on %s; --refresh asks again.", doc.Asked)
 	}
