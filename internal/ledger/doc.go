@@ -32,6 +32,6 @@
 // no line of it can stand where a heading of the ledger stands.
 //
 // A ledger is not safe for concurrent use. It holds what it was told in memory,
-// bounded except for the names of changed files. Of what people said half a mebibyte
-// is kept, the newest as it was said; what older messages lost is counted.
+// bounded: of what people said half a mebibyte is kept, the newest as it was said, and
+// of changed files the newest 3,000; what older ones lost is counted.
 package ledger

@@ -83,7 +83,7 @@ func (l *Ledger) touch(dir, path string, act action, sum string, part bool) {
 		} else if f.Hash == "" {
 			f.Part = part
 		}
-		l.boundReads()
+		l.boundFiles()
 		return
 	case actEdit:
 		f.Edits++
@@ -96,6 +96,7 @@ func (l *Ledger) touch(dir, path string, act action, sum string, part bool) {
 	f.Gone = act == actDelete
 	f.Hash, f.Part, f.Outside = sum, false, false
 	f.DoneAt = l.s.N
+	l.boundFiles()
 }
 
 // moved enters what a command did to a file or folder. Of a folder the files that are
@@ -133,33 +134,50 @@ func (l *Ledger) outside(dir, path string) {
 	}
 }
 
-// boundReads drops the files that were read longest ago, an eighth of the bound at
-// a time, when too many were only read. Files that were changed are never dropped.
-func (l *Ledger) boundReads() {
-	if len(l.s.Files) <= maxReads {
+// boundFiles drops, an eighth of the bound at a time, the files that were read
+// longest ago when too many were only read, and those that were changed longest ago
+// when too many were changed. It is looked at when a file came that was not known.
+func (l *Ledger) boundFiles() {
+	if len(l.s.Files) <= maxReads || len(l.s.Files) <= l.filesSeen {
 		return
 	}
-	var reads []int
+	l.filesSeen = len(l.s.Files)
+	var reads, changes []int
 	for i := range l.s.Files {
-		if !l.s.Files[i].changed() {
-			reads = append(reads, l.s.Files[i].ReadAt)
+		if f := &l.s.Files[i]; f.changed() {
+			changes = append(changes, f.at())
+		} else {
+			reads = append(reads, f.ReadAt)
 		}
 	}
-	if len(reads) <= maxReads {
+	oldestRead, oldestChange := oldestKept(reads, maxReads), oldestKept(changes, maxChanged)
+	if oldestRead == 0 && oldestChange == 0 {
 		return
 	}
-	slices.Sort(reads)
-	oldest := reads[len(reads)-maxReads*7/8]
 	kept := l.s.Files[:0]
 	for _, f := range l.s.Files {
-		if f.changed() || f.ReadAt >= oldest {
-			kept = append(kept, f)
-		} else {
+		switch {
+		case f.changed() && f.at() < oldestChange:
+			l.s.Lost.Changed++
+		case !f.changed() && f.ReadAt < oldestRead:
 			l.s.Lost.Reads++
+		default:
+			kept = append(kept, f)
 		}
 	}
+	clear(l.s.Files[len(kept):])
 	l.s.Files = kept
 	l.index()
+}
+
+// oldestKept returns the oldest of times that stays when there are more than most of
+// them; 0 when all do.
+func oldestKept(times []int, most int) int {
+	if len(times) <= most {
+		return 0
+	}
+	slices.Sort(times)
+	return times[len(times)-most*7/8]
 }
 
 // changedSince returns the files that were changed after a point, newest first.

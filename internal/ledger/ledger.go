@@ -17,6 +17,7 @@ type Ledger struct {
 	callAt map[string]int // by id, index in Calls
 
 	wordBytes int // of Words
+	filesSeen int // Files when they were last bounded
 }
 
 // state is everything a ledger knows; a checkpoint is its JSON form.
@@ -70,6 +71,7 @@ type lost struct {
 	Calls     int `json:"calls,omitempty"`
 	Queued    int `json:"queued,omitempty"`
 	Words     int `json:"words,omitempty"`
+	Changed   int `json:"changed,omitempty"`
 }
 
 // version of the state's JSON form. A checkpoint of another version is not used;
@@ -80,6 +82,7 @@ const version = 1
 // failures and files that were only read.
 const (
 	maxReads   = 2000
+	maxChanged = 3000 // files; the largest recorded sessions change some hundred
 	maxRuns    = 1000
 	maxFails   = 300
 	maxOpen    = 256 // calls without result, and results without call
@@ -99,6 +102,7 @@ func (l *Ledger) index() {
 	for i := range l.s.Files {
 		l.fileAt[l.s.Files[i].Key] = i
 	}
+	l.filesSeen = len(l.s.Files)
 	l.callAt = make(map[string]int, len(l.s.Calls))
 	for i := range l.s.Calls {
 		l.callAt[l.s.Calls[i].ID] = i

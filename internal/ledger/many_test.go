@@ -70,3 +70,32 @@ func TestLongPaste(t *testing.T) {
 	}
 	wantNotIn(t, all, "its end")
 }
+
+// The same for files: the newest that were changed stay, the oldest are counted.
+func TestManyChanged(t *testing.T) {
+	const n = 3600
+	k := newTalk(t)
+	k.says("change all of them")
+	for i := range n {
+		k.edit(fmt.Sprintf("/w/p/f%d.go", i))
+	}
+	es := k.entries()
+	whole := of(t, es)
+	half, err := ledger.Restore(of(t, es[:len(es)*9/10]).Checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range es[len(es)*9/10:] {
+		if err := half.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(half.Checkpoint(), whole.Checkpoint()) {
+		t.Error("a restored ledger goes on otherwise than one that was computed whole")
+	}
+	all := whole.Render(ledger.Unlimited, nil)
+	for _, yes := range []string{"f3599.go", "f800.go", "older changed files"} {
+		wantIn(t, all, yes)
+	}
+	wantNotIn(t, all, "`/w/p/f100.go`")
+}

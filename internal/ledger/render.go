@@ -270,7 +270,7 @@ func (n lost) notes() []string {
 	for _, d := range []struct {
 		n     int
 		items noun
-	}{{n.Reads, noun{"older file only read", "older files only read"}}, {n.Runs, noun{"older command", "older commands"}}, {n.Fails, noun{"older failure", "older failures"}},
+	}{{n.Reads, noun{"older file only read", "older files only read"}}, {n.Changed, noun{"older changed file", "older changed files"}}, {n.Runs, noun{"older command", "older commands"}}, {n.Fails, noun{"older failure", "older failures"}},
 		{n.Decisions, noun{"older decision", "older decisions"}}, {n.Calls, noun{"older call without result", "older calls without result"}}, {n.Queued, noun{"older queued prompt", "older queued prompts"}},
 		{n.Words, noun{"older message of the user", "older messages of the user"}}} {
 		if d.n > 0 {

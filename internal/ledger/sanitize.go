@@ -54,7 +54,7 @@ func (l *Ledger) sanitize() {
 	multi(&l.s.Earlier.Text, maxSummary)
 	inline(&l.s.Earlier.Source, 40)
 	l.sanitizeCalls()
-	for _, n := range []*int{&l.s.Lost.Reads, &l.s.Lost.Runs, &l.s.Lost.Fails, &l.s.Lost.Decisions, &l.s.Lost.Calls, &l.s.Lost.Queued, &l.s.Lost.Words} {
+	for _, n := range []*int{&l.s.Lost.Reads, &l.s.Lost.Runs, &l.s.Lost.Fails, &l.s.Lost.Decisions, &l.s.Lost.Calls, &l.s.Lost.Queued, &l.s.Lost.Words, &l.s.Lost.Changed} {
 		whole(n)
 	}
 }
