@@ -72,6 +72,15 @@ type serverRung struct{}
 func (serverRung) name() string { return "server" }
 func (serverRung) final() bool  { return false }
 
+// serverPrompt is what takes the place of the provider's own instructions: nothing,
+// unless the user wishes something of the summary, which these would not say.
+func serverPrompt(wish string) string {
+	if strings.TrimSpace(wish) == "" {
+		return ""
+	}
+	return "Summarize the conversation so far so that the work can go on from the summary alone: what was asked for, in the user's own words; what was decided and why; files that were read and changed, with what matters of them; errors and what fixed them; what is still open, and what was being done last. Call no tools. The user wishes of this summary: " + wish
+}
+
 // goOn follows a summary that covers the results which the model waited for: a
 // conversation cannot end with the model's own words.
 const goOn = "[The conversation up to here was summarized, what you waited for included. Go on from where it stood.]"
@@ -92,7 +101,7 @@ func (serverRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error)
 	ctx, cancel := context.WithTimeout(ctx, j.limits.Wait)
 	defer cancel()
 	l.calls.Add(1)
-	sum, err := l.Server.Compact(ctx, SummaryRequest{Frame: j.Frame, Messages: j.encoded(to), Prompt: j.Ask.Instructions, Output: j.limits.Output})
+	sum, err := l.Server.Compact(ctx, SummaryRequest{Frame: j.Frame, Messages: j.encoded(to), Prompt: serverPrompt(j.Ask.Instructions), Output: j.limits.Output})
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("%w (%s)", ErrNoReply, j.limits.Wait)

@@ -11,7 +11,8 @@
 //
 // Start with [Of] and [Collect]; wrap a model in [Retry] where failures that pass
 // should be tried again. Optional powers of a model are asked for with [As]:
-// [Counter], [Prober], [Lister].
+// [Counter], [Prober], [Lister]. [Summaries] makes the summaries that a ladder of
+// package compact wants.
 //
 // What the package guarantees: every error of a Model is an *[Error] with a
 // [Kind], so that callers decide by kind and never by text; errors hold no
