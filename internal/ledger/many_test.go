@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/internal/ledger"
+	"varve.dev/transcript"
 )
 
 // G-2: of a conversation in which more was said than a checkpoint should repeat each
@@ -98,4 +99,36 @@ func TestManyChanged(t *testing.T) {
 		wantIn(t, all, yes)
 	}
 	wantNotIn(t, all, "`/w/p/f100.go`")
+}
+
+// A folder that damage put a control character into names the same file before and
+// after a checkpoint.
+func TestOddFolder(t *testing.T) {
+	line := func(id, parent, cwd string) string {
+		return fmt.Sprintf(`{"type":"assistant","uuid":"%s","parentUuid":"%s","cwd":"%s","message":{"role":"assistant","id":"m%s","content":[{"type":"tool_use","id":"t%s","name":"Read","input":{"file_path":"x"}}]}}`, id, parent, cwd, id, id)
+	}
+	answer := func(id, parent, cwd, call string) string {
+		return fmt.Sprintf(`{"type":"user","uuid":"%s","parentUuid":"%s","cwd":"%s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%s","content":"text"}]}}`, id, parent, cwd, call)
+	}
+	var es []*transcript.Entry
+	for _, s := range []string{line("a", "", `\u0001/w`), answer("b", "a", `\u0001/w`, "ta"), line("c", "b", "/w"), answer("d", "c", "/w", "tc")} {
+		e, err := transcript.Parse([]byte(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		es = append(es, e)
+	}
+	whole := of(t, es)
+	half, err := ledger.Restore(of(t, es[:2]).Checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range es[2:] {
+		if err := half.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(half.Checkpoint(), whole.Checkpoint()) {
+		t.Errorf("restored\n%s\nwhole\n%s", half.Checkpoint(), whole.Checkpoint())
+	}
 }

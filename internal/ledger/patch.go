@@ -95,8 +95,11 @@ func storePath(s string) string {
 }
 
 // fileKey is what tells files apart: the path made absolute by the folder in which
-// it was said. Paths with backslashes are compared as they are.
-func fileKey(dir, p string) string {
+// it was said. Paths with backslashes are compared as they are. It is what a
+// checkpoint may hold: a damaged folder can carry control characters.
+func fileKey(dir, p string) string { return clip(clean(joined(dir, p)), 3*maxPath) }
+
+func joined(dir, p string) string {
 	switch {
 	case strings.Contains(p, `\`) || len(p) > 1 && p[1] == ':':
 		return p
