@@ -151,7 +151,7 @@ func TestDraft(t *testing.T) {
 	covered := k.n - 1 // the prompt that waited stays
 	k.turn(300)
 	k.turn(300)
-	if m.calls() != 1 || k.heard(compact.Drafted) != 0 || len(k.rungs) != 0 {
+	if m.calls() > 1 || k.heard(compact.Drafted) != 0 || len(k.rungs) != 0 {
 		t.Fatalf("%d calls, %v", m.calls(), k.said)
 	}
 	m.let <- struct{}{}
@@ -394,7 +394,7 @@ func TestCollapseDrain(t *testing.T) {
 	k.until(250, "a draft", func() bool { return k.heard(compact.Drafting) == 1 })
 	k.settle()
 	k.turn(10)
-	calls := m.calls()
+	begun := k.heard(compact.Drafting) // the question of one may arrive any moment
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	rep, err := k.e.Overflow(ctx, 500)
@@ -404,8 +404,8 @@ func TestCollapseDrain(t *testing.T) {
 	if len(rep.Rungs) == 0 || rep.Rungs[0] != "collapse" || !strings.Contains(dump(k.e), "draft number 1") {
 		t.Errorf("%+v", rep)
 	}
-	if m.calls() != calls {
-		t.Error("a summary was asked for while the request waited")
+	if k.heard(compact.Drafting) != begun || m.calls() > begun {
+		t.Errorf("%d questions, %d drafts: a summary was asked for while the request waited", m.calls(), begun)
 	}
 }
 
