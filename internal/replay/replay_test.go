@@ -6,13 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"varve.dev/caps"
-	"varve.dev/engine"
 	"varve.dev/internal/replay"
-	"varve.dev/session"
-	"varve.dev/transcript"
 	"varve.dev/view"
 )
 
@@ -176,36 +172,12 @@ func check(t *testing.T, run *replay.PolicyRun) {
 // G-3, U-4: the session that a replay leaves can be opened again, and holds the
 // view that the replay ended with.
 func TestLeavesSession(t *testing.T) {
-	ctx := context.Background()
-	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	rec, err := replay.Bundled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s *session.Session
-	var last *view.View
-	bundledRun(t, replay.Options{
-		Store: func(now func() time.Time) (engine.Store, error) {
-			var err error
-			s, err = st.Create(ctx, session.Project(t.TempDir()), session.Clock(now))
-			return s, err
-		},
-		End: func(policy string, v *view.View) { last = v },
-	})
-	if err := s.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	l, err := transcript.ReadFile(ctx, s.Path, transcript.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if faults, err := l.Check(ctx, nil); err != nil || len(faults) > 0 {
-		t.Fatalf("%v, %v", faults, err)
-	}
-	again := view.Of(view.Input{Chain: l.Chain(l.Tip()), Facts: view.FactsOf(l)})
-	if a, b := wire(last), wire(again); a != b || a == "" {
-		t.Errorf("the view of the file (%d bytes) is not that of the replay (%d bytes)", len(b), len(a))
-	}
+	model, _ := caps.Find(replay.UsualModel)
+	leaves(t, rec, replay.Options{Model: model, Window: replay.BundledWindow})
 }
 
 func wire(v *view.View) string {
