@@ -20,10 +20,11 @@ type builder struct {
 	bound  *transcript.Entry
 
 	groups  []*group
-	byID    map[string]*group // message.id
-	byCall  map[string]*group // tool-use id
-	orphans map[string]piece  // results whose call was not met yet
-	dirty   int               // the first group that changed since the last finish
+	byID    map[string]*group  // message.id
+	byCall  map[string]*group  // tool-use id
+	served  map[string]*served // id of a call of a server tool
+	orphans map[string]piece   // results whose call was not met yet
+	dirty   int                // the first group that changed since the last finish
 
 }
 
@@ -68,7 +69,7 @@ func newBuilder(in Input) *builder {
 		version = ed.frame.Render
 	}
 	b := &builder{render: rendererFor(version), facts: in.Facts.clone(), edits: ed, bound: in.Chain.Boundary,
-		byID: map[string]*group{}, byCall: map[string]*group{}, orphans: map[string]piece{}}
+		byID: map[string]*group{}, byCall: map[string]*group{}, served: map[string]*served{}, orphans: map[string]piece{}}
 	b.groups = []*group{{clean: true}}
 	transcript.Decode(seq)
 	for _, e := range seq {
@@ -171,10 +172,18 @@ func (b *builder) part(g *group, p piece) {
 		if !b.call(g, &p) {
 			return
 		}
+	case p.IsServerCall() || p.IsServerResult():
+		if !b.server(g, &p) {
+			return
+		}
 	case p.IsThinking():
 		// Reasoning goes back byte for byte or not at all; emit leaves out all of a
 		// reply's reasoning when one block of it cannot be sent.
-	case !p.IsUnicode():
+	case unreadable(p.Block):
+		p.set(message.Text(b.render.noImage))
+		b.repair(g, Repair{Kind: BadContent, Entry: p.entry, Settled: true})
+	}
+	if !p.IsThinking() && !p.IsUnicode() {
 		p.set(fixed(*p.Block))
 		b.repair(g, Repair{Kind: BadText, Entry: p.entry, Settled: true})
 	}
@@ -199,14 +208,14 @@ func (b *builder) call(g *group, p *piece) bool {
 	if c := acceptable(*p.Block); string(c.Raw) != string(p.Raw) {
 		p.set(c)
 	}
-	if native == "" || b.byCall[native] != nil {
+	if native == "" || b.byCall[native] != nil || b.served[native] != nil {
 		b.repair(g, Repair{Kind: DuplicateCall, Entry: p.entry, Call: native, Settled: true})
 		return false
 	}
 	b.byCall[native] = g
 	if r, ok := b.orphans[native]; ok {
 		delete(b.orphans, native)
-		g.answer(&r)
+		b.result(r)
 	}
 	return true
 }
@@ -222,11 +231,15 @@ func (b *builder) user(e *transcript.Entry, m *message.Message, pos int) {
 		switch {
 		case p.Type == message.TypeToolResult:
 			b.result(p)
-		case p.Type == message.TypeToolUse || p.IsThinking() || p.Type == "":
+		case p.Type == message.TypeToolUse || p.IsServerCall() || p.IsThinking() || p.Type == message.TypeCompaction || p.Type == "":
 			b.repair(b.last(), Repair{Kind: WrongRole, Entry: e.UUID, Settled: true})
 		case p.Type == message.TypeText && message.IsBlank(p.Text):
 			b.repair(b.last(), Repair{Kind: BlankText, Entry: e.UUID, Settled: true})
 		default:
+			if unreadable(p.Block) {
+				p.set(message.Text(b.render.noImage))
+				b.repair(b.last(), Repair{Kind: BadContent, Entry: e.UUID, Settled: true})
+			}
 			if !p.IsUnicode() {
 				p.set(fixed(*p.Block))
 				b.repair(b.last(), Repair{Kind: BadText, Entry: e.UUID, Settled: true})
@@ -268,6 +281,10 @@ func (b *builder) result(p piece) {
 	if !p.IsUnicode() {
 		p.set(fixed(*p.Block))
 		b.repair(g, Repair{Kind: BadText, Entry: p.entry, Call: p.ToolUseID, Settled: true})
+	}
+	if c, changed := b.render.takeable(p.Block); changed {
+		p.set(message.ToolResult(p.ToolUseID, p.IsError, c...))
+		b.repair(g, Repair{Kind: BadContent, Entry: p.entry, Call: p.ToolUseID, Settled: true})
 	}
 	g.answer(&p)
 }

@@ -48,7 +48,7 @@ func (b *builder) orphanList() []piece {
 func (b *builder) emit(v *View, i int) {
 	g := b.groups[i]
 	g.emitted = nil
-	parts := b.parts(g, i == len(b.groups)-1)
+	parts := b.parts(g, i == len(b.groups)-1 && len(g.after)+len(g.system) == 0)
 	g.clean = len(parts) > 0 || i == 0
 	if len(parts) > 0 {
 		if len(v.Messages) == 0 {
@@ -90,21 +90,15 @@ func (v *View) user(blocks []Block) {
 }
 
 // parts returns the blocks of a reply that can be sent; none when nothing but
-// reasoning is left of it. The newest reply is open: more of it may come.
+// reasoning is left of it. The newest reply is open until the user side says more
+// than results: the server may go on with it.
 func (b *builder) parts(g *group, open bool) []piece {
 	strip, bad := false, false
-	var answered map[string]bool
 	for i := range g.parts {
 		p := &g.parts[i]
 		if p.IsThinking() {
 			strip = strip || p.pos < b.edits.stripBefore
-			bad = bad || !p.IsUnicode()
-		}
-		if p.IsServerResult() {
-			if answered == nil {
-				answered = make(map[string]bool)
-			}
-			answered[p.ToolUseID] = true
+			bad = bad || !p.IsUnicode() || p.Type == message.TypeRedactedThinking && p.Data == ""
 		}
 	}
 	said := false
@@ -117,7 +111,7 @@ func (b *builder) parts(g *group, open bool) []piece {
 				g.emitted = append(g.emitted, Repair{Kind: BadReasoning, Entry: p.entry, index: p.index})
 			}
 			continue
-		case p.IsServerCall() && !answered[p.ID] && !open:
+		case p.IsServerCall() && !b.served[p.ID].answered && !open:
 			g.emitted = append(g.emitted, Repair{Kind: OpenServerCall, Entry: p.entry, Call: p.ID, index: p.index})
 			continue
 		}

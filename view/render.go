@@ -21,6 +21,7 @@ type renderer struct {
 	noFirstUser string // before a conversation that starts with a reply
 	unanswered  string // result of a call that nothing answered
 	unreadable  string // result of a call whose input could not be read
+	noImage     string // in place of an image or a document that cannot be one
 	attachment  func(*transcript.Entry) []string
 }
 
@@ -32,6 +33,7 @@ var renderers = map[string]*renderer{"1": {
 	noFirstUser: "[The beginning of this conversation is not available.]",
 	unanswered:  "[Interrupted: no result was recorded for this call. The tool may have run, in part or in full; check before running it again.]",
 	unreadable:  "[Not run: the input of this call could not be read as a JSON object.]",
+	noImage:     "[An image or a document that cannot be read.]",
 	attachment:  attachmentText1,
 }}
 

@@ -129,15 +129,16 @@ type RepairKind string
 // Kinds of repairs.
 const (
 	MissingResult   RepairKind = "missing-result"   // a call that nothing answers; an error result was made
-	OrphanResult    RepairKind = "orphan-result"    // a result without call; left out
+	OrphanResult    RepairKind = "orphan-result"    // a result without call before it; left out
 	DuplicateCall   RepairKind = "duplicate-call"   // a second call with the same id; left out
 	DuplicateResult RepairKind = "duplicate-result" // a second result for a call; left out
 	ThinkingOnly    RepairKind = "thinking-only"    // a reply that holds nothing but reasoning; left out
 	BlankText       RepairKind = "blank-text"       // a text block without text; left out
 	WrongRole       RepairKind = "wrong-role"       // a block that its role cannot hold; left out
 	OpenServerCall  RepairKind = "open-server-call" // a server tool call without its result; left out
-	BadInput        RepairKind = "bad-input"        // a call whose input is no object; sent with {}
+	BadInput        RepairKind = "bad-input"        // a call whose input is no object; sent with {}, but left out when it was a server tool's
 	BadText         RepairKind = "bad-text"         // text that is not Unicode; sent with U+FFFD
+	BadContent      RepairKind = "bad-content"      // an image that is none, or what cannot stand in a result; sent as text
 	BadReasoning    RepairKind = "bad-reasoning"    // reasoning that cannot be sent as it is; left out with its reply's other reasoning
 	NoFirstUser     RepairKind = "no-first-user"    // the conversation starts with a reply; a marker was put before it
 )
