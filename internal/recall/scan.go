@@ -93,10 +93,26 @@ func scanPart(ctx context.Context, l *transcript.Log, entries []*transcript.Entr
 		if !hasVector {
 			lower = fold(lower, raw)
 		}
+		in := func(n *needle) bool {
+			if hasVector {
+				return n.vectorIn(raw)
+			}
+			return n.in(lower)
+		}
 		var hit uint32
+		escaped := unknown // whether anything is, in this entry
 		for k, forms := range look {
 			for i := range forms {
-				if hasVector && forms[i].vectorIn(raw) || !hasVector && forms[i].in(lower) {
+				n := &forms[i]
+				if n.escaped {
+					if escaped == unknown {
+						escaped = answer(in(&escape))
+					}
+					if escaped == no {
+						continue
+					}
+				}
+				if in(n) {
 					hit |= 1 << k
 					break
 				}
@@ -110,10 +126,30 @@ func scanPart(ctx context.Context, l *transcript.Log, entries []*transcript.Entr
 	return out, err
 }
 
+// tristate is what is known of a question.
+type tristate uint8
+
+const (
+	unknown tristate = iota
+	yes
+	no
+)
+
+func answer(is bool) tristate {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// escape is what every escaped form of a term begins with.
+var escape = needle{text: `\u`, next: 1}
+
 // needle is one form of a term, in which ASCII letters are lower case.
 type needle struct {
 	text       string
 	rare, next int // index of the rarest byte, and of the second; the same in a text of one
+	escaped    bool
 }
 
 // in reports whether text whose ASCII letters are lower case holds the needle.
@@ -207,7 +243,7 @@ func needlesOf(ts []string, often *[256]int) [][]needle {
 }
 
 func needleOf(text string, often *[256]int) needle {
-	n := needle{text: text}
+	n := needle{text: text, escaped: strings.Contains(text, escape.text)}
 	for i := range len(text) {
 		if often[text[i]] < often[text[n.rare]] {
 			n.rare = i
