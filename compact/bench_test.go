@@ -17,7 +17,7 @@ import (
 // notesOf are session notes that cover the conversation up to an entry.
 type notesOf struct{ text, upTo string }
 
-func (n notesOf) Current() (string, string, bool) { return n.text, n.upTo, true }
+func (n notesOf) Current(context.Context) (string, string, bool) { return n.text, n.upTo, true }
 
 // asked keeps the situation that an engine asks its ladder about.
 type asked struct {

@@ -46,7 +46,7 @@ type Facts interface {
 type Notes interface {
 	// Current returns the notes' text and the uuid of the last entry that they
 	// are proven to cover; ok is false while there are none to use.
-	Current() (text, upTo string, ok bool)
+	Current(ctx context.Context) (text, upTo string, ok bool)
 }
 
 // Ladder is the ladder of an engine. Its fields are set before the first use; the

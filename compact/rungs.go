@@ -110,8 +110,8 @@ type notesRung struct{}
 func (notesRung) name() string { return "notes" }
 func (notesRung) final() bool  { return false }
 
-func (notesRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
-	text, upTo, ok := j.ladder.Notes.Current()
+func (notesRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error) {
+	text, upTo, ok := j.ladder.Notes.Current(ctx)
 	if !ok || text == "" {
 		return nil, nil
 	}
@@ -125,7 +125,9 @@ func (notesRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 	}
 	n := j.ladder.Notice
 	n.Verbatim, n.Automatic = true, j.Cause != CauseManual
-	return j.entries(edit{rung: "notes", source: "notes", text: n.Wrap("Summary:\n" + text), kept: j.entriesOf(cut, len(j.View.Messages))}), nil
+	room := max(j.Target-j.Fixed-j.sizeOf(cut, len(j.View.Messages)), 0)
+	text = j.facts.Complete("Summary:\n"+text, room/2, j.text)
+	return j.withAttachments(ctx, edit{rung: "notes", source: "notes", text: n.Wrap(text), kept: j.entriesOf(cut, len(j.View.Messages))})
 }
 
 // messageOf returns the index of the last message that holds something of an

@@ -426,6 +426,15 @@ func (e *Engine) Feed(x *transcript.Entry) error {
 	return e.add(fed)
 }
 
+// Cover keeps with the log how far a job beside the conversation (session notes,
+// extraction) has read it: the cursor by which its result is trusted later. It
+// changes no view.
+func (e *Engine) Cover(c transcript.Covers) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.add(e.stamp.Side(transcript.TypeCovers, c))
+}
+
 // lateResult tells of a result whose call was answered before it came.
 func lateResult(b message.Block) message.Block {
 	text := "[The result of call " + b.ToolUseID + " arrived after it had been reported as interrupted:]\n"

@@ -9,10 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
+	"varve.dev/compact"
 	"varve.dev/engine"
+	"varve.dev/internal/notes"
 	"varve.dev/internal/results"
 	"varve.dev/internal/sources"
 	"varve.dev/internal/vfs"
@@ -291,6 +294,13 @@ func (s *Session) Warnings() []error {
 // Log returns what was read when the session was opened. An engine that works on
 // the session takes it over.
 func (s *Session) Log() *transcript.Log { return s.log }
+
+// Notes returns the reader of the notes that are kept on this session, for the Notes
+// of its ladder. There are none as long as nobody keeps any.
+func (s *Session) Notes() compact.Notes {
+	home := filepath.Dir(filepath.Dir(s.folder)) // $VARVE_HOME/projects/<project>
+	return &notes.Reader{Path: filepath.Join(strings.TrimSuffix(s.Path, ".jsonl"), notes.File), Log: s.Log, Home: home}
+}
 
 // Stamp returns what new entries have in common.
 func (s *Session) Stamp() transcript.Stamp { return s.stamp }
