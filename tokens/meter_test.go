@@ -154,6 +154,15 @@ func TestMeterSuspect(t *testing.T) {
 	m.Append(reply("msg_3", usage(0, 212_500, 0, 300), message.Text(chars(900))))
 	want(t, m, 212_800, true)
 
+	// A second figure that is as odd and says something else is not believed either; the parts of a reply with an odd figure are what
+	// was appended, each once.
+	m = meter()
+	m.Append(message.User("go"), reply("msg_1", usage(0, 10_000, 0, 300), message.Text(chars(900))))
+	m.Append(reply("msg_2", usage(0, 100_000, 0, 300), message.Text(chars(300))), reply("msg_2", usage(0, 100_000, 0, 300), message.Text(chars(300))))
+	want(t, m, 10_500, true)
+	m.Append(reply("msg_3", usage(0, 50_000, 0, 300), message.Text(chars(300))))
+	want(t, m, 10_600, true)
+
 	// Twice as much with content to match is nothing odd.
 	m = meter()
 	m.Append(message.User("go"), reply("msg_1", usage(0, 50_000, 0, 300), message.Text(chars(900))), message.User(chars(240_000)))
@@ -230,6 +239,28 @@ func TestMeterLearns(t *testing.T) {
 	if d := float64(got-want) / float64(want); d < -0.01 || d > 0.01 {
 		t.Errorf("%d, want about %d", got, want)
 	}
+}
+
+// TestMeterLearnsNothing: what an edit removed was measured in the figure before and is not in the next, so that the two say nothing about
+// the estimate between them; and usage of a reply from before a boundary is not taken when one of its parts is seen again (B-2).
+func TestMeterLearnsNothing(t *testing.T) {
+	m := &tokens.Meter{Weight: tokens.NewWeight(1)}
+	m.Append(message.User(strings.Repeat("word ", 4_000)), reply("msg_1", usage(0, 9_000, 0, 10), message.Text("x")))
+	if m.Weight.Learned() {
+		t.Fatal("learned from one figure without a fixed part")
+	}
+	m.Append(message.User(strings.Repeat("word ", 4_000)))
+	m.Remove(2_000)
+	m.Append(reply("msg_2", usage(0, 11_000, 0, 10), message.Text("x")))
+	if m.Weight.Learned() {
+		t.Errorf("learned %v across an edit", m.Weight.Factor())
+	}
+
+	m = meter()
+	m.Append(message.User(chars(300)), reply("msg_1", usage(0, 50_000, 0, 10), message.Text(chars(300))))
+	m.Reset(message.User(chars(300)))
+	m.Append(reply("msg_1", usage(0, 50_000, 0, 10), message.Text(chars(300))))
+	want(t, m, 200, false)
 }
 
 // TestMeterProperties: whatever is appended, removed and reset, in whatever order, the total is never negative, the parts

@@ -216,6 +216,14 @@ func TestEdits(t *testing.T) {
 			func(s *loggen.Story) {
 				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("so"), server("sv")).User("u2", "a1", "on").Say("a2", "u2", "m2", "ok")
 			}},
+		{"a paused turn goes back as it is, also behind results of other tools", "u hi | a so server_tool_use !x | u =x:out_of_x",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("so"), server("sv")).Call("a2", "a1", "m1", "x").Result("r1", "a2", "x")
+			}},
+		{"and not when a person said more", "u hi | a so !x | u =x:out_of_x stop",
+			func(s *loggen.Story) {
+				s.User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("so"), server("sv")).Call("a2", "a1", "m1", "x").Result("r1", "a2", "x").User("u2", "r1", "stop")
+			}},
 		{"system attachments come last before the reply, tool additions as what they are", "u hi more | s be_brief tool_addition | a ok",
 			func(s *loggen.Story) {
 				s.User("u1", "", "hi").
@@ -313,6 +321,29 @@ func TestSubAgent(t *testing.T) {
 	if got, want := brief(v), "u task | a ~hm !x | u =x:out_of_x | a done"; got != want || got != brief(of(l2, l2.Tip())) {
 		t.Errorf("view %s, want %s", got, want)
 	}
+}
+
+// A server tool's result may come with the next reply, part by part: the call that was left out for want of it is back.
+func TestServerResultLater(t *testing.T) {
+	s := loggen.NewStory().User("u1", "", "hi").Part("a1", "u1", "m1", message.Text("so"), server("sv")).Call("a2", "a1", "m1", "x").Result("r1", "a2", "x").
+		Say("a3", "r1", "m2", "and")
+	v := of(parse(t, s.Bytes()), parse(t, s.Bytes()).Tip())
+	found, err := message.ParseBlock([]byte(`{"type":"web_search_tool_result","tool_use_id":"sv","content":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Part("a4", "a3", "m2", found)
+	l := parse(t, s.Bytes())
+	if got, want := brief(v), "u hi | a so !x | u =x:out_of_x | a and"; got != want {
+		t.Errorf("without the result: %s, want %s", got, want)
+	}
+	if !v.Append(l.Entries[len(l.Entries)-1]) {
+		t.Fatal("the view could not be extended")
+	}
+	if got, want := brief(v), "u hi | a so server_tool_use !x | u =x:out_of_x | a and web_search_tool_result"; got != want || got != brief(of(l, l.Tip())) {
+		t.Errorf("view %s, want %s", got, want)
+	}
+	accepted(t, v, "view")
 }
 
 // TestRenderVersion: T-13. A log keeps the renderer that it was sent with.

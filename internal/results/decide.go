@@ -125,7 +125,7 @@ func (e *SaveError) Unwrap() error { return e.Err }
 // Decide looks at the results of one user message (all that the API merges into one), writes those to disk that are too large and
 // returns what was newly decided, in the order of the results, to be appended as an entry before the request is sent. First goes every
 // result over its own limit; if the message is still too large, the largest of the others, those not sent yet, until it is not
-// . A result that would not get shorter stays. Where previews alone would break the limit of the message they are made shorter.
+// one of these that would not get shorter stays. Where previews alone would break the limit of the message they are made shorter.
 //
 // The error joins a [SaveError] for each file that could not be written; what is returned beside it is decided and valid.
 func (d *Decisions) Decide(rs []Result) ([]transcript.Replacement, error) {
