@@ -15,6 +15,7 @@ import (
 	"varve.dev/engine"
 	"varve.dev/message"
 	"varve.dev/session"
+	"varve.dev/transcript"
 	"varve.dev/transcript/lease"
 )
 
@@ -91,6 +92,20 @@ func TestLife(t *testing.T) {
 	}
 	e = engine.New(again, cfg)
 	second := turn(t, e, "two", "m2")
+	b, err := os.ReadFile(s.Path)
+	must(t, err)
+	known := 0
+	for _, x := range again.Log().Entries {
+		if off := again.Offset(x.UUID); x.UUID != "" && off > 0 {
+			known++
+			if x, err := transcript.Parse(b[off : off+int64(strings.IndexByte(string(b[off:]), '\n'))]); err != nil || again.Offset(x.UUID) != off {
+				t.Errorf("at %d stands %v, %v", off, x, err)
+			}
+		}
+	}
+	if n := strings.Count(string(b), `"uuid":`); known != n-1 { // the first entry stands at 0
+		t.Errorf("the places of %d entries are known, of %d", known, n)
+	}
 	must(t, again.Close(ctx))
 	if second.Frame.ID != first.Frame.ID || len(second.Messages) != 3 {
 		t.Errorf("frame %s then %s, %d messages", first.Frame.ID, second.Frame.ID, len(second.Messages))
@@ -238,6 +253,71 @@ func TestIDs(t *testing.T) {
 	}
 	if _, err := st.Open(ctx, "none", session.Project(project)); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("unknown session: %v", err)
+	}
+}
+
+// TestMoved: G-8, DESIGN decision 8. What somebody else wrote between reading the log and the first append stops the writer: the conversation
+// in memory is not the one in the file.
+func TestMoved(t *testing.T) {
+	ctx := context.Background()
+	project := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: t.TempDir()})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(project))
+	must(t, err)
+	turn(t, engine.New(s, engine.Config{Caps: caps.Window(100_000)}), "one", "m1")
+	must(t, s.Close(ctx))
+	s, err = st.Open(ctx, s.ID, session.Project(project))
+	must(t, err)
+	f, err := os.OpenFile(s.Path, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"type":"summary","summary":"somebody else's"}` + "\n")
+	must(t, errors.Join(err, f.Close()))
+	err = s.Append(s.Stamp().User("", message.User("mine")))
+	if err == nil {
+		err = s.Sync(ctx)
+	}
+	var moved *lease.MovedError
+	if !errors.As(err, &moved) {
+		t.Errorf("append behind somebody else's record: %v", err)
+	}
+	_ = s.Close(ctx) // it says the same
+	if b, err := os.ReadFile(s.Path); err != nil || strings.Contains(string(b), "mine") {
+		t.Errorf("it was written all the same (%v)", err)
+	}
+}
+
+// TestFrames: T-13. A frame's bytes are kept with the session, written once unless they differ, and found by nothing but an id: ids come from
+// logs, and a log may be anybody's.
+func TestFrames(t *testing.T) {
+	ctx := context.Background()
+	home := t.TempDir()
+	st, err := session.OpenStore(session.Home{Dir: home})
+	must(t, err)
+	s, err := st.Create(ctx, session.Project(t.TempDir()))
+	must(t, err)
+	defer s.Close(ctx)
+	id := strings.Repeat("ab", 32)
+	if _, err := s.Frame(id); !errors.Is(err, engine.ErrNoFrame) {
+		t.Errorf("a frame that was never kept: %v", err)
+	}
+	for _, data := range []string{"torn", "whole", "whole"} {
+		must(t, s.PutFrame(id, []byte(data)))
+		if got, err := s.Frame(id); err != nil || string(got) != data {
+			t.Errorf("kept %q, %v; want %q", got, err, data)
+		}
+	}
+	before := files(t, home)
+	for _, bad := range []string{"", "x", "../" + id[3:], id + "0", strings.ToUpper(id), "../../../../../etc/passwd"} {
+		if err := s.PutFrame(bad, []byte("x")); err == nil {
+			t.Errorf("a frame %q was kept", bad)
+		}
+		if _, err := s.Frame(bad); err == nil || errors.Is(err, engine.ErrNoFrame) {
+			t.Errorf("a frame %q was looked for: %v", bad, err)
+		}
+	}
+	if after := files(t, home); len(after) != len(before) {
+		t.Errorf("files %v, before %v", after, before)
 	}
 }
 

@@ -119,6 +119,15 @@ func TestResultLimit(t *testing.T) {
 	}
 }
 
+// two results with one id, which only a damaged log has, are one decision, and one file.
+func TestSameID(t *testing.T) {
+	fsys := crashfs.New()
+	d := fresh(fsys, Limits{Result: 100})
+	if out := decide(t, d, res("a", strings.Repeat("x", 200)), res("a", strings.Repeat("y", 300))); len(out) != 1 {
+		t.Errorf("%d decisions", len(out))
+	}
+}
+
 // reading a persisted result never persists it again.
 func TestReadBack(t *testing.T) {
 	fsys := crashfs.New()
