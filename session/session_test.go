@@ -277,8 +277,7 @@ func TestMoved(t *testing.T) {
 	if err == nil {
 		err = s.Sync(ctx)
 	}
-	var moved *lease.MovedError
-	if !errors.As(err, &moved) {
+	if !errors.Is(err, transcript.ErrMoved) || !errors.Is(err, transcript.ErrReadOnly) {
 		t.Errorf("append behind somebody else's record: %v", err)
 	}
 	_ = s.Close(ctx) // it says the same
