@@ -261,8 +261,10 @@ func (l *Ladder) job(s Situation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := s.Estimate
-	if now == 0 {
+	var now int
+	if s.Estimate != nil {
+		now = s.Estimate()
+	} else {
 		now = s.Try(nil).Tokens
 	}
 	return &job{Situation: s, ladder: l, limits: l.Limits.withDefaults(), now: now, facts: facts, tried: make(map[*transcript.Entry]tried)}, nil

@@ -126,7 +126,7 @@ func (notesRung) plan(ctx context.Context, j *job) ([]*transcript.Entry, error) 
 	n := j.ladder.Notice
 	n.Verbatim, n.Automatic = true, j.Cause != CauseManual
 	room := max(j.Target-j.Fixed-j.sizeOf(cut, len(j.View.Messages)), 0)
-	text = j.facts.Complete("Summary:\n"+text, room/2, j.text)
+	text = j.facts.Complete("Summary:\n"+text, min(room/2, j.limits.Output), j.text)
 	return j.withAttachments(ctx, edit{rung: "notes", source: "notes", text: n.Wrap(text), kept: j.entriesOf(cut, len(j.View.Messages))})
 }
 

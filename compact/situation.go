@@ -44,9 +44,9 @@ type Situation struct {
 	Target int        // tokens at or below which the plan has to bring the request
 	Ask    Ask        // what the user asked for; zero otherwise
 
-	// Estimate is the size of the next request as a trial would find it for the view
-	// as it stands; 0: a trial is made.
-	Estimate int
+	// Estimate returns the size of the next request as a trial would find it for the
+	// view as it stands; nil: a trial is made.
+	Estimate func() int
 	// Hash returns the hash over the frame and all blocks of the view; nil: it is
 	// computed.
 	Hash func() string

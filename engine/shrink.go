@@ -121,7 +121,7 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 	})
 	return compact.Situation{View: e.view, Chain: chain, Log: e.log, Stamp: e.stamp, Caps: e.cfg.Caps, Budget: e.budget, Frame: e.frame,
 		Total: total, Fixed: fixed, Cause: cause, Target: target, Ask: ask, Weigh: e.meter.Weigh, Size: e.cfg.Estimator.Block, Each: e.cfg.Estimator.Message(message.Message{}),
-		Lifetime: e.lifetime(), Encode: e.encoded, Estimate: e.meter.Estimate(), Hash: e.viewHash,
+		Lifetime: e.lifetime(), Encode: e.encoded, Estimate: func() int { return fixed + e.estimate(e.plain) }, Hash: e.viewHash,
 		Offset: func(uuid string) int64 {
 			if off != nil {
 				return off.Offset(uuid)
@@ -143,11 +143,17 @@ func (e *Engine) try(chain *transcript.Chain, fixed int, entries []*transcript.E
 	facts := e.facts.With(entries...)
 	v := view.Of(view.Input{Chain: e.log.Preview(chain, entries...), Facts: facts, Render: e.view.Render})
 	plain := v.Plain()
+	return compact.Trial{View: v, Tokens: fixed + e.estimate(plain), Broken: e.broken(v, plain)}
+}
+
+// estimate returns the tokens of messages by estimate, as the meter counts, whatever
+// was measured: after a resume the meter knows only the sum of what was.
+func (e *Engine) estimate(ms []message.Message) int {
 	size := 0
-	for i := range plain {
-		size += e.cfg.Estimator.Message(plain[i]) // as the meter counts
+	for i := range ms {
+		size += e.cfg.Estimator.Message(ms[i])
 	}
-	return compact.Trial{View: v, Tokens: fixed + e.meter.Weigh(size), Broken: e.broken(v, plain)}
+	return e.meter.Weigh(size)
 }
 
 // broken returns the rules that a view breaks, as it is and as the model in use

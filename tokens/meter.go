@@ -158,9 +158,6 @@ func (m *Meter) Reading() Reading {
 // Total returns the tokens of the next request's prompt.
 func (m *Meter) Total() int { return m.Reading().Total }
 
-// Estimate returns the tokens of the next request's prompt by estimate alone, whatever was measured.
-func (m *Meter) Estimate() int { return m.weigh(m.Fixed) + m.weigh(m.view) }
-
 // Weigh returns an estimate in tokens of the model, by what was learned: what adding or removing content of that estimate
 // will change.
 func (m *Meter) Weigh(estimate int) int { return m.weigh(estimate) }
