@@ -3,10 +3,12 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"varve.dev/caps"
+	"varve.dev/compact"
 	"varve.dev/engine"
 	"varve.dev/internal/loggen"
 	"varve.dev/message"
@@ -180,5 +182,29 @@ func TestUndoneBoundary(t *testing.T) {
 	}
 	if _, err := e.Undo(context.Background(), "u1"); err == nil {
 		t.Error("an entry that is no boundary was undone")
+	}
+}
+
+// TestCompactAfterResume: G-4, S-2. After a resume what was measured is one figure; a
+// plan is held against what the view is, not against the part that came since.
+func TestCompactAfterResume(t *testing.T) {
+	ctx := context.Background()
+	store := engine.Memory(clock())
+	cfg := engine.Config{Caps: caps.Window(200_000), Ladder: &compact.Ladder{}}
+	e := engine.New(store, cfg)
+	for i := range 20 {
+		must(t, e.Append(message.User("look at the next part")))
+		req, err := e.Prepare(ctx)
+		must(t, err)
+		m := say(fmt.Sprint("m", i), strings.Repeat("what it does is this; ", 100))
+		m.Usage = &message.Usage{InputTokens: int64(200 + 700*i), OutputTokens: 600}
+		must(t, e.Record(ctx, req, m))
+	}
+	again, err := store.Reopen()
+	must(t, err)
+	rep, err := engine.New(again, cfg).Compact(ctx, engine.Ask{})
+	must(t, err)
+	if len(rep.Rungs) != 1 || rep.After >= rep.Before/2 {
+		t.Errorf("%+v", rep)
 	}
 }
