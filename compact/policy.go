@@ -3,6 +3,7 @@ package compact
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Mode is the setting compact.mode (B-4).
@@ -52,8 +53,14 @@ func (e *OffError) Error() string {
 		by = e.Policy.Switch
 	}
 	what := "set compact.mode to auto"
+	if name := e.Policy.Switch; name != "" && name == strings.ToUpper(name) { // a variable
+		what = "unset " + name
+	}
+	if e.Cause == CauseManual {
+		return fmt.Sprintf("compaction is switched off (%s): %s", by, what)
+	}
 	if e.Policy.Mode == Manual {
-		what = "run /compact, or set compact.mode to auto"
+		what = "run /compact, or " + what
 	}
 	return fmt.Sprintf("the conversation no longer fits and compaction is switched off (%s): %s", by, what)
 }

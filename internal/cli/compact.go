@@ -92,6 +92,7 @@ func (c *compactCmd) do(ctx context.Context, a *app, o *opened) (*compactJSON, e
 			return nil, err
 		}
 		var why []string
+		o.ladder.Policy = a.compactPolicy()
 		o.ladder.Observe = func(e compact.Event) { why = append(why, e.Detail) }
 		rep, err = o.engine.Compact(ctx, ask)
 		if err == nil && len(rep.Rungs) == 0 && len(why) > 0 {

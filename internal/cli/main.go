@@ -21,6 +21,7 @@ type Env struct {
 	Args           []string // without the program's name
 	Stdout, Stderr *os.File
 	Getenv         func(string) string
+	Environ        func() []string // all variables, for settings; nil: none
 	Getwd          func() (string, error)
 	UserHome       string // "" when there is none
 	CacheDir       string // for caches that may be lost; "" for none
@@ -34,7 +35,7 @@ func System() Env {
 	if cache != "" {
 		cache = filepath.Join(cache, "varve")
 	}
-	return Env{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Getwd: os.Getwd,
+	return Env{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Getwd: os.Getwd,
 		UserHome: home, CacheDir: cache, Now: time.Now}
 }
 

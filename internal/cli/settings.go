@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"varve.dev/caps"
+	"varve.dev/compact"
 	"varve.dev/internal/settings"
 )
 
@@ -15,15 +16,37 @@ type modelSetting struct {
 	origin string // file and line
 }
 
-// modelSettings reads what the user, the project and the machine's owner set about
-// models, in the order of the layers, and what is wrong with it.
-func (a *app) modelSettings() (list []modelSetting, wrong []error) {
+// settings reads all layers. Nothing asks yet whether a project's folder is trusted,
+// so none is.
+func (a *app) settings() *settings.Settings {
 	home := a.env.Getenv("VARVE_HOME")
 	if home == "" && a.env.UserHome != "" {
 		home = filepath.Join(a.env.UserHome, ".varve")
 	}
 	project, _ := a.env.Getwd() // "" leaves the project's files out
-	s := settings.Load(settings.Options{PolicyDir: settings.PolicyDir(), Project: project, Home: home})
+	opt := settings.Options{PolicyDir: settings.PolicyDir(), Project: project, Home: home}
+	if a.env.Environ != nil {
+		opt.Env = a.env.Environ()
+	}
+	return settings.Load(opt)
+}
+
+// compactPolicy is what settings say of compaction, and by which switch (C-11).
+func (a *app) compactPolicy() compact.Policy {
+	s := a.settings()
+	if v := s.Bool("compact.disabled"); v.Or(false) {
+		return compact.Policy{Mode: compact.Off, Switch: v.Origin.Name}
+	}
+	if v := s.String("compact.mode"); v.Set() {
+		return compact.Policy{Mode: compact.Mode(v.Or("")), Switch: "compact.mode in " + a.home(v.Origin.String())}
+	}
+	return compact.Policy{}
+}
+
+// modelSettings reads what the user, the project and the machine's owner set about
+// models, in the order of the layers, and what is wrong with it.
+func (a *app) modelSettings() (list []modelSetting, wrong []error) {
+	s := a.settings()
 	wrong = s.Problems()
 	members, err := s.Members("models")
 	if err != nil {
