@@ -156,6 +156,13 @@ func (d *draft) holds(s *Situation, from int) bool {
 // hashOf is the hash over the frame and messages [from, to) of the view; for from 0
 // that of the prefix.
 func hashOf(s *Situation, from, to int) string {
+	if from == 0 && s.Hash != nil {
+		n := 0
+		for i := range s.View.Messages[:to] {
+			n += len(s.View.Messages[i].Blocks)
+		}
+		return s.Hash(n)
+	}
 	p := view.PrefixOf(s.Frame.ID, &view.View{Messages: s.View.Messages[from:to]})
 	return p.Hash(p.Blocks())
 }

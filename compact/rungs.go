@@ -393,13 +393,7 @@ func (dropRung) plan(_ context.Context, j *job) ([]*transcript.Entry, error) {
 func (j *job) text(s string) int { return j.Weigh(tokens.Text(s)) }
 
 // hash names the view that a compaction covers.
-func (j *job) hash() string {
-	if j.Hash != nil {
-		return j.Hash()
-	}
-	p := view.PrefixOf(j.Frame.ID, j.View)
-	return p.Hash(p.Blocks())
-}
+func (j *job) hash() string { return hashOf(&j.Situation, 0, len(j.View.Messages)) }
 
 // nth returns the value at position n of the sizes in falling order.
 func nth(sizes []int, n int) int {

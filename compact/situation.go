@@ -47,9 +47,9 @@ type Situation struct {
 	// Estimate returns the size of the next request as a trial would find it for the
 	// view as it stands; nil: a trial is made.
 	Estimate func() int
-	// Hash returns the hash over the frame and all blocks of the view; nil: it is
-	// computed.
-	Hash func() string
+	// Hash returns the hash over the frame and the first n blocks of the view; nil: it
+	// is computed.
+	Hash func(n int) string
 
 	// Lifetime is how long the provider's cache keeps what requests of this session
 	// mark; 0: the model's short one.

@@ -131,11 +131,11 @@ func (e *Engine) situation(cause string, total, fixed, target int, ask Ask) comp
 		Try: func(entries []*transcript.Entry) compact.Trial { return e.try(chain(), fixed, entries) }}
 }
 
-// viewHash is the hash over the view; what was hashed for the last request is not
-// hashed again.
-func (e *Engine) viewHash() string {
+// viewHash is the hash over the first n blocks of the view; what was hashed for the
+// last request is not hashed again.
+func (e *Engine) viewHash(n int) string {
 	e.prefix = e.prefix.Next(e.frame.ID, e.view)
-	return e.prefix.Hash(e.prefix.Blocks())
+	return e.prefix.Hash(n)
 }
 
 // try computes what a plan would lead to.
