@@ -36,7 +36,7 @@ func pageOf(t *testing.T, res *replay.Result) string {
 // U-4: the page asks the network for nothing, runs only what its policy names by
 // hash, and says the same figures as the result.
 func TestPage(t *testing.T) {
-	res := bundledRun(t, replay.Options{Policies: allPolicies()[:2]})
+	res := partRun(t, replay.Options{Policies: allPolicies()[:2]})
 	page := pageOf(t, res)
 	if m := regexp.MustCompile(`(?i)(src|href|url\()\s*=?\s*["']?(https?:)?//`).FindString(page); m != "" {
 		t.Errorf("the page refers to the network: %s", m)

@@ -60,7 +60,7 @@ func leaves(t *testing.T, rec *replay.Recording, opt replay.Options) {
 func TestLeavesRecorded(t *testing.T) {
 	full := os.Getenv("VARVE_FULL") != ""
 	for i, path := range recorded(t, "claude", "codex", "gemini", "opencode", "pi") {
-		if !full && i%19 != 3 {
+		if !full && i != 3 {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {

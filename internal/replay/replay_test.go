@@ -29,6 +29,35 @@ func bundledRun(t *testing.T, opt replay.Options) *replay.Result {
 	return res
 }
 
+// partRun replays the beginning of the bundled recording, on a window that it fills
+// some times.
+func partRun(t *testing.T, opt replay.Options) *replay.Result {
+	t.Helper()
+	opt.Model, _ = caps.Find(replay.UsualModel)
+	opt.Window = 24_000
+	res, err := replay.Run(context.Background(), bundledPart(t), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Runs[0].Compactions) < 3 {
+		t.Fatal("the part is too short to show anything")
+	}
+	return res
+}
+
+func bundledPart(t *testing.T) *replay.Recording {
+	t.Helper()
+	all, err := replay.Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := replay.FromEntries(all.Entries[:130])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
 // G-1, G-3: what the command shows when it is given nothing: the ladder works,
 // nothing that people said is lost, no file and no open task.
 func TestBundled(t *testing.T) {
@@ -61,15 +90,21 @@ func TestBundled(t *testing.T) {
 	}
 }
 
-// Where the server clears old results, which is simulated and said to be, its rung
-// fires too; every rung that fires is explained.
-func TestBundledServer(t *testing.T) {
-	res := bundledRun(t, replay.Options{Policies: []string{replay.Server, "reference"}})
-	run := res.Runs[0]
-	if !strings.Contains(run.Title, "simulated") || !slices.ContainsFunc(run.Rungs, func(r replay.Rung) bool { return r.Rung == "server" && r.Freed > 0 }) {
-		t.Errorf("%s: %+v", run.Title, run.Rungs)
-	}
-	for _, run := range res.Runs {
+// Every policy runs over a part of the recording and shortens it, within the window
+// but for the one that never does; where the server clears old results, which is
+// simulated and said to be, its rung fires. Every rung that fires is explained.
+func TestBundledPolicies(t *testing.T) {
+	res := partRun(t, replay.Options{Policies: allPolicies()})
+	for i := range res.Runs {
+		run := &res.Runs[i]
+		check(t, run)
+		if none := run.Policy == replay.None; none == (len(run.Rungs) > 0) || none == (run.Overflows == 0) {
+			t.Errorf("%s: %d requests refused, rungs %+v", run.Policy, run.Overflows, run.Rungs)
+		}
+		server := slices.ContainsFunc(run.Rungs, func(r replay.Rung) bool { return r.Rung == "server" && r.Freed > 0 })
+		if server != (run.Policy == replay.Server) || server != strings.Contains(run.Title, "simulated") {
+			t.Errorf("%s, %s: %+v", run.Policy, run.Title, run.Rungs)
+		}
 		for _, r := range run.Rungs {
 			if replay.RungMeaning(r.Rung) == "" {
 				t.Errorf("nothing says what %s does", r.Rung)
@@ -107,7 +142,7 @@ func TestDeterministic(t *testing.T) {
 	var last string
 	for i := range 2 {
 		names = names[:3-i]
-		res := bundledRun(t, replay.Options{Policies: names})
+		res := partRun(t, replay.Options{Policies: names})
 		for i := range res.Runs {
 			run := &res.Runs[i]
 			check(t, run)

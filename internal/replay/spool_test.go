@@ -19,13 +19,10 @@ func TestSpool(t *testing.T) {
 	model, _ := caps.Find(replay.UsualModel)
 	var want string
 	for i, size := range []int64{1 << 20, 1 << 40} {
-		rec, err := replay.Bundled()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec := bundledPart(t)
 		rec.Bytes = size
 		used := false
-		res, err := replay.Run(context.Background(), rec, replay.Options{Model: model, Window: 40_000, Policies: []string{replay.Own, "reference"},
+		res, err := replay.Run(context.Background(), rec, replay.Options{Model: model, Window: 16_000, Policies: []string{replay.Own, "reference"},
 			Observe: func(replay.Progress) {
 				if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
 					used = true
