@@ -15,9 +15,11 @@ import (
 // may use the entries meanwhile.
 func Decode(entries []*Entry) {
 	var need []*Entry
+	size := 0
 	for _, e := range entries {
 		if e.msg == nil && e.shown == nil && (!e.body.empty() || e.Type == TypeAttachment) {
 			need = append(need, e)
+			size += e.Len
 		}
 	}
 	var jobs [][]*Entry
@@ -41,7 +43,7 @@ func Decode(entries []*Entry) {
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) - 1 {
+	for range min(runtime.GOMAXPROCS(0), len(jobs), size/minDecode) - 1 {
 		wg.Go(work)
 	}
 	work()
@@ -56,6 +58,8 @@ type decoder struct {
 }
 
 const (
+	// minDecode is how many bytes are worth a goroutine of their own: a millisecond.
+	minDecode = 256 << 10
 	// arenaPiece is how much room for bodies is asked for at a time. A body that is
 	// kept longer than others keeps what lies in its piece.
 	arenaPiece = 64 << 10

@@ -70,7 +70,7 @@ func withoutOurs(t fataler, data []byte) []byte {
 func TestPropOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
-		data := loggen.Bytes(loggen.Make(rnd, loggen.Options{Turns: rapid.IntRange(1, 14).Draw(t, "turns"), Boundaries: true, Rewinds: true,
+		data := loggen.Bytes(loggen.Make(rnd, loggen.Options{Turns: rapid.IntRange(1, 8).Draw(t, "turns"), Boundaries: true, Rewinds: true,
 			Thinking: true, Damage: rapid.Bool().Draw(t, "damage")}))
 		l := parse(t, data)
 		tip := l.Tip()
