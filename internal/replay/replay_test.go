@@ -212,7 +212,7 @@ func TestLeavesSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	model, _ := caps.Find(replay.UsualModel)
-	leaves(t, rec, replay.Options{Model: model, Window: replay.BundledWindow})
+	leaves(t, rec, replay.Options{Model: model, Window: replay.BundledWindow}, nil)
 }
 
 func wire(v *view.View) string {
