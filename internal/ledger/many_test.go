@@ -74,7 +74,7 @@ func TestLongPaste(t *testing.T) {
 
 // The same for files: the newest that were changed stay, the oldest are counted.
 func TestManyChanged(t *testing.T) {
-	const n = 3600
+	const n = 3200
 	k := newTalk(t)
 	k.says("change all of them")
 	for i := range n {
@@ -95,7 +95,7 @@ func TestManyChanged(t *testing.T) {
 		t.Error("a restored ledger goes on otherwise than one that was computed whole")
 	}
 	all := whole.Render(ledger.Unlimited, nil)
-	for _, yes := range []string{"f3599.go", "f800.go", "older changed files"} {
+	for _, yes := range []string{"f3199.go", "f600.go", "older changed files"} {
 		wantIn(t, all, yes)
 	}
 	wantNotIn(t, all, "`/w/p/f100.go`")
