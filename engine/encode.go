@@ -86,7 +86,7 @@ type server struct {
 // lookForServer finds the summaries that providers made; e.server is nil without
 // any, so that other conversations pay nothing for them.
 func (e *Engine) lookForServer(c *transcript.Chain) {
-	s := server{gone: e.refused()}
+	var s server
 	found := false
 	if len(e.view.Messages) > 0 && len(e.view.Messages[0].Blocks) > 0 {
 		if x := e.log.ByUUID(e.view.Messages[0].Blocks[0].Entry); x != nil {
@@ -101,6 +101,7 @@ func (e *Engine) lookForServer(c *transcript.Chain) {
 	if e.server = nil; !found {
 		return
 	}
+	s.gone = e.refused()
 	for _, b := range c.Undone {
 		if meta, err := b.Boundary(); err == nil && meta.Own.Rung == rungServer && meta.PreservedMessages != nil {
 			for _, u := range meta.PreservedMessages.UUIDs {
