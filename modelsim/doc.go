@@ -75,5 +75,11 @@
 //	default
 //	  say All read.
 //
-// A script may be a txtar archive; its comment is the script.
+// A script may be a txtar archive; its comment is the script. A script that begins with "[" is JSON: an array whose strings are lines,
+// and whose objects are sections. Texts, blocks and calls may be objects:
+//
+//	["delay 1s",
+//	 {"turn": [{"think": "two\nlines"}, {"call": "read", "input": {"path": "a.txt"}}], "times": 2},
+//	 {"on": "result ~ /part/", "do": ["echo"]},
+//	 {"default": [{"say": "All read."}]}]
 package modelsim

@@ -3,6 +3,7 @@ package modelsim
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -263,5 +264,22 @@ func TestPaths(t *testing.T) {
 	}
 	if a := c.send("claude-opus-5-5", []string{user(strings.Repeat("x", 33_000_000))}, ""); a.status != 413 || a.o.obj("error").str("type") != "request_too_large" {
 		t.Errorf("%d %s", a.status, a.errorMessage())
+	}
+}
+
+// elsewhere are the tests of what API.md 1.5 and 1.6 demand and a single request cannot show: it needs reasoning that was made here.
+var elsewhere = map[int]func(*testing.T){
+	9:  TestBinding, // reasoning of the latest reply that is not as it was
+	10: TestBinding, // the place of reasoning, API 1.6; foreign reasoning is in the table
+}
+
+// TestInvariantsHaveCases: each of the 13 invariants of API.md 1.5 has a case that is refused; none can be lost unnoticed.
+func TestInvariantsHaveCases(t *testing.T) {
+	for n := 1; n <= 13; n++ {
+		mark := fmt.Sprintf("(%d)", n)
+		in := func(w wrong) bool { return strings.Contains(w.name, mark) }
+		if elsewhere[n] == nil && !slices.ContainsFunc(wrongs, in) {
+			t.Errorf("API 1.5 has invariant %d, and no case breaks it", n)
+		}
 	}
 }

@@ -114,12 +114,18 @@ type condition struct {
 }
 
 // ParseScript reads a script. It may be a txtar archive: the script is the comment before the first file, and "@name" in it stands for
-// the text of the file of that name. The error names the line.
+// the text of the file of that name. A script that begins with "[" is JSON. The error names the line.
 func ParseScript(text string) (*Script, error) {
 	ar := txtar.Parse([]byte(text))
 	p := &parser{script: &Script{}, files: map[string]string{}, lines: strings.Split(string(ar.Comment), "\n")}
 	for _, f := range ar.Files {
 		p.files[f.Name] = string(f.Data)
+	}
+	if isJSON(ar.Comment) {
+		if err := p.json(ar.Comment); err != nil {
+			return nil, fmt.Errorf("modelsim: script line %d: %w", p.at, err)
+		}
+		return p.script, nil
 	}
 	for p.at < len(p.lines) {
 		line := strings.TrimSpace(p.lines[p.at])

@@ -227,7 +227,8 @@ func TestDeterministic(t *testing.T) {
 // FuzzParseScript: no text makes the parser panic, and what it reads can answer a request.
 func FuzzParseScript(f *testing.F) {
 	for _, s := range []string{sdkScript, bindingScript, "on last ~ /(a)/ and not count times 2\n say ${1+1}\n fail 429 \"x\" retry-after=1 times 2\n", "turn\n say @f\n-- f --\nx\n",
-		"turn\n call a|b {\"x\":\"\\u00e9\"} or c\n drop in call\n usage {\"input_tokens\":1}\n"} {
+		"turn\n call a|b {\"x\":\"\\u00e9\"} or c\n drop in call\n usage {\"input_tokens\":1}\n",
+		`["delay 0s", {"turn":[{"think":"a\nb"},{"call":"a","input":{}}],"times":2}, {"on":"stream","do":["echo"]}]`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -49,17 +50,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	fail := func(code int, err error) int {
-		_, _ = fmt.Fprintln(stderr, "modelsim:", err) // there is no other place to say it
+		_, _ = fmt.Fprintln(stderr, "modelsim:", strings.TrimPrefix(err.Error(), "modelsim: ")) // there is no other place to say it
 		return code
 	}
 	if flags.NArg() > 0 {
-		return fail(exitUsage, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+		return fail(exitUsage, fmt.Errorf("unexpected argument %q; a script is given with --script FILE", flags.Arg(0)))
+	}
+	if *port < 0 || *port > 65535 {
+		return fail(exitUsage, fmt.Errorf("--port %d: want 1 to 65535, or 0 for a free one", *port))
+	}
+	if !(*factor >= 0 && *factor <= 100) { // also no number at all
+		return fail(exitUsage, fmt.Errorf("--factor %v: want more than 0 and at most 100", *factor))
 	}
 	cfg := modelsim.Config{Lenient: *lenient, OldAccount: *old, Seed: *seed, Factor: *factor}
 	if *script != "" {
 		text, err := os.ReadFile(*script)
 		if err != nil {
-			return fail(exitUsage, err)
+			return fail(exitUsage, fmt.Errorf("--script: %w", err))
+		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			return fail(exitUsage, fmt.Errorf("--script: %s is empty; without --script the user's text is echoed", *script))
 		}
 		cfg.Script = string(text)
 	}
@@ -68,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else if *log != "" {
 		f, err := os.OpenFile(*log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
-			return fail(exitUsage, err)
+			return fail(exitUsage, fmt.Errorf("--log: %w", err))
 		}
 		defer f.Close()
 		cfg.Log = f
@@ -79,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*port)))
 	if err != nil {
-		return fail(exitFailed, err)
+		return fail(exitFailed, fmt.Errorf("%w; give another --port, or none for a free one", err))
 	}
 	sim.Listen(l)
 	if _, err := fmt.Fprintln(stdout, sim.URL); err != nil {

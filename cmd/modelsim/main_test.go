@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,16 +78,35 @@ func TestUsage(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("turn\n fly away\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, taken, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
 		code int
 	}{
+		{[]string{"--port", taken}, "give another --port", exitFailed},
+		{[]string{"--script", empty}, "is empty; without --script", exitUsage},
+		{[]string{"--factor", "-1"}, "at most 100", exitUsage},
+		{[]string{"--factor", "NaN"}, "at most 100", exitUsage},
+		{[]string{"--log", filepath.Join(bad, "x")}, "--log: ", exitUsage},
 		{[]string{"--nonsense"}, "nonsense", exitUsage},
 		{[]string{"extra"}, "unexpected argument", exitUsage},
 		{[]string{"--script", bad}, `line 2: unknown verb "fly"`, exitUsage},
 		{[]string{"--script", bad + "x"}, "no such file", exitUsage},
-		{[]string{"--port", "99999"}, "port", exitFailed},
+		{[]string{"--port", "99999"}, "want 1 to 65535", exitUsage},
+		{[]string{"--port", "-1"}, "want 1 to 65535", exitUsage},
 		{[]string{"-h"}, "script", 0},
 	} {
 		var out, errs bytes.Buffer
