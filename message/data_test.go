@@ -84,15 +84,17 @@ func TestRecordedMessages(t *testing.T) {
 				t.Parallel()
 				var ms []Message
 				var together Decoder
-				var ahead []*Message
+				var ahead, alone []*Message
 				eachRecorded(t, path, func(line int, raw []byte) {
 					m, n := compareMessage(t, line, raw)
 					ms = append(ms, *m)
-					o, err := together.Message(raw)
-					if err != nil {
-						t.Fatalf("line %d: %v", line, err)
+					if line%4 == 0 {
+						o, err := together.Message(raw)
+						if err != nil {
+							t.Fatalf("line %d: %v", line, err)
+						}
+						ahead, alone = append(ahead, o), append(alone, m)
 					}
-					ahead = append(ahead, o)
 					messages.Add(1)
 					blocks.Add(int64(n))
 					if m.Usage != nil {
@@ -100,7 +102,7 @@ func TestRecordedMessages(t *testing.T) {
 					}
 				})
 				for i, o := range ahead { // now that everything was written that could be written over them
-					sameMessage(t, o, &ms[i])
+					sameMessage(t, o, alone[i])
 				}
 				checkRounds(t, ms, Rounds(ms))
 				if strings.Contains(path, "edge_cas") {
@@ -156,12 +158,14 @@ func compareMessage(t *testing.T, line int, raw []byte) (*Message, int) {
 		}
 	}
 	n := compareContent(t, line, m.Content, m.StringContent, want.Content)
-	owned, err := ParseOwned(raw)
-	if err != nil {
-		t.Fatalf("line %d: %v", line, err)
+	if line%8 == 0 {
+		owned, err := ParseOwned(raw)
+		if err != nil {
+			t.Fatalf("line %d: %v", line, err)
+		}
+		sameMessage(t, owned, m)
+		checkUnicode(t, m.Content)
 	}
-	sameMessage(t, owned, m)
-	checkUnicode(t, m.Content)
 	rebuilt := *m // what is written afresh reads the same
 	rebuilt.Raw = nil
 	sameMessage(t, mustParse(t, string(rebuilt.JSON())), &rebuilt)

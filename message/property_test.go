@@ -351,32 +351,43 @@ func TestPropertyRoundsMayGo(t *testing.T) {
 // What a Decoder makes of messages is what ParseMessage makes of each, however many follow: nothing is written over.
 func TestPropertyDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var d Decoder
-		var got, want []*Message
-		for range rapid.IntRange(1, 3*slabSize).Draw(t, "messages") {
+		var raws [][]byte
+		for range rapid.IntRange(1, 6).Draw(t, "messages") {
 			blocks := rapid.SliceOfN(rapid.Custom(drawBlock), 0, 3).Draw(t, "blocks")
 			if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
-				blocks = append(blocks, Text(drawText.Draw(t, "text")+strings.Repeat("a\n", rapid.IntRange(0, textPiece).Draw(t, "n"))))
+				blocks = append(blocks, Text(drawText.Draw(t, "text")+strings.Repeat("a\n", rapid.IntRange(0, maxText).Draw(t, "n"))))
 			}
 			raw := UserBlocks(blocks...).JSON()
 			if rapid.IntRange(0, 4).Draw(t, "literal") == 0 {
 				raw = []byte(`{"role":"user","content":` + drawLiteral(t) + `,"id":` + drawLiteral(t) + `,"model":` + drawLiteral(t) + `}`)
 			}
+			raws = append(raws, raw)
+		}
+		var d Decoder
+		var got, want []*Message
+		for i := range slabSize + len(raws) {
+			raw := raws[i%len(raws)]
 			m, err := d.Message(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := ParseMessage(raw)
-			if err != nil {
-				t.Fatal(err)
+			got = append(got, m)
+			if i < len(raws) {
+				w, err := ParseMessage(raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, w)
 			}
-			got, want = append(got, m), append(want, w)
 		}
 		for i := range got {
-			sameMessage(t, got[i], want[i])
-			checkUnicode(t, got[i].Content)
-			if !bytes.Equal(got[i].JSON(), want[i].JSON()) {
-				t.Fatalf("message %d: %s, want %s", i, got[i].JSON(), want[i].JSON())
+			w := want[i%len(want)]
+			sameMessage(t, got[i], w)
+			if !bytes.Equal(got[i].JSON(), w.JSON()) {
+				t.Fatalf("message %d: %s, want %s", i, got[i].JSON(), w.JSON())
+			}
+			if i < len(want) {
+				checkUnicode(t, got[i].Content)
 			}
 		}
 	})
