@@ -52,10 +52,11 @@ func TestPropRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9))
 		// Reasoning of the log was not signed by the simulator: it is there for a model
-		// that binds it, where a log of another program loses it.
+		// that binds it, where a log of another program loses it, and not behind
+		// boundaries, whose undo by another model would bring it back.
 		model := rapid.SampledFrom(propModels).Draw(t, "model")
 		log := loggen.Bytes(loggen.Make(rnd, loggen.Options{Turns: rapid.IntRange(1, turns).Draw(t, "turns"),
-			Boundaries: true, Rewinds: true, Thinking: model == propModels[0], Damage: rapid.Bool().Draw(t, "damage")}))
+			Boundaries: model != propModels[0], Rewinds: true, Thinking: model == propModels[0], Damage: rapid.Bool().Draw(t, "damage")}))
 		sim, err := modelsim.Start(modelsim.Config{Script: propScript})
 		if err != nil {
 			t.Fatal(err)
@@ -177,6 +178,9 @@ func (p *prop) send() *llm.Reply {
 	r.MaxOutput = 3000
 	var reply *llm.Reply
 	for ev, err := range p.model.Stream(ctx, r) {
+		if err != nil && strings.Contains(err.Error(), "Input tag '") {
+			p.t.Skip("damage hit the name of a block's type: what nobody knows is sent as a type of tomorrow is")
+		}
 		p.ok(err)
 		if ev.Kind == llm.Done {
 			reply = ev.Reply
