@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"varve.dev/message"
 	"varve.dev/transcript"
@@ -110,8 +111,8 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 	if loss, err := json.Marshal(j.loss(keep)); err == nil {
 		own.Loss = loss
 	}
-	if j.Caps.PrefixBound && !ed.head && len(ed.kept) > 0 && ed.native == nil {
-		own.Thinking = "strip" // what stood before the kept part is gone (C-0)
+	if len(ed.kept) > 0 && ed.native == nil && (j.Caps.PrefixBound && !ed.head || j.stripped(ed.kept)) {
+		own.Thinking = "strip" // what stood before the kept part is gone (C-0), or was stripped before
 	}
 	trigger := "auto"
 	if j.Cause == CauseManual {
@@ -151,6 +152,30 @@ func (j *job) entries(ed edit) []*transcript.Entry {
 	out := build(b)
 	j.tried[out[0]] = tried{t, keep} // the figure on the boundary changes no view
 	return out
+}
+
+// stripped reports whether reasoning of kept entries left the view by an edit, which
+// does not reach them any more behind the new boundary.
+func (j *job) stripped(kept []string) bool {
+	shown := make(map[string]bool)
+	for i := range j.View.Messages {
+		for k := range j.View.Messages[i].Blocks {
+			if b := &j.View.Messages[i].Blocks[k]; b.IsThinking() {
+				shown[b.Entry] = true
+			}
+		}
+	}
+	for _, u := range kept {
+		e := j.Log.ByUUID(u)
+		if e == nil || e.Type != transcript.TypeAssistant || shown[u] {
+			continue
+		}
+		m, err := e.Message()
+		if err == nil && slices.ContainsFunc(m.Content, func(b message.Block) bool { return b.IsThinking() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // summaryOwn is what Varve adds to a summary entry.

@@ -208,3 +208,76 @@ func TestCompactAfterResume(t *testing.T) {
 		t.Errorf("%+v", rep)
 	}
 }
+
+// TestStrippedStays: C-0. Reasoning that was stripped does not come back when a later
+// boundary keeps its reply and the strip itself is behind the boundary.
+func TestStrippedStays(t *testing.T) {
+	ctx := context.Background()
+	model := caps.Window(12_000)
+	model.PrefixBound = true
+	e := engine.New(engine.Memory(clock()), engine.Config{Caps: model, Ladder: &compact.Ladder{}, NoUsage: true})
+	turns(t, e, 6, "x")
+	_, err := e.Compact(ctx, engine.Ask{})
+	must(t, err)
+	turns(t, e, 1, "w") // its reasoning is bound to the summary, so the undo strips all
+	_, err = e.Undo(ctx, e.View().Boundary.UUID)
+	must(t, err)
+	for i := range 6 {
+		must(t, e.Append(message.User("go on "+strings.Repeat("with it ", 250))))
+		req, err := e.Prepare(ctx)
+		must(t, err)
+		must(t, e.Record(ctx, req, say(fmt.Sprint("y", i), strings.Repeat("done that ", 100))))
+	}
+	rep, err := e.Overflow(ctx, 500)
+	must(t, err)
+	must(t, e.Append(message.User("and now")))
+	req, err := e.Prepare(ctx)
+	must(t, err)
+	if sent := wire(req); len(rep.Rungs) == 0 || !strings.Contains(sent, "done xa") || strings.Contains(sent, "c2lnxa") {
+		t.Errorf("%+v: sent\n%.1500s", rep, sent)
+	}
+}
+
+// TestSwitchBack: C-0, decision 7. A model that binds reasoning gets its own back after
+// another one was in use, but not what the other one's edits cut loose.
+func TestSwitchBack(t *testing.T) {
+	ctx := context.Background()
+	bound, _ := caps.Find("anthropic/claude-opus-5-5")
+	free, _ := caps.Find("anthropic/claude-haiku-4-5")
+	if !bound.PrefixBound || free.PrefixBound {
+		t.Fatal("the table changed")
+	}
+	for _, edited := range []bool{false, true} {
+		store := engine.Memory(clock())
+		first := engine.New(store, engine.Config{Caps: bound})
+		must(t, first.Append(message.User("tell me all")))
+		req, err := first.Prepare(ctx)
+		must(t, err)
+		must(t, first.Record(ctx, req, say("long", strings.Repeat("a long answer ", 3000))))
+		turns(t, first, 4, "x")
+		store = reopened(t, store)
+		e := engine.New(store, engine.Config{Caps: free, Ladder: &compact.Ladder{}, NoUsage: true})
+		turns(t, e, 1, "y")
+		if edited {
+			rep, err := e.Compact(ctx, engine.Ask{UpTo: e.View().Messages[2].Blocks[0].Entry})
+			must(t, err)
+			if len(rep.Rungs) == 0 {
+				t.Fatal("nothing was compacted")
+			}
+		}
+		again := engine.New(reopened(t, store), engine.Config{Caps: bound})
+		must(t, again.Append(message.User("back")))
+		req, err = again.Prepare(ctx)
+		must(t, err)
+		if has := strings.Contains(wire(req), "c2lnxd"); has == edited {
+			t.Errorf("edited %v: its reasoning is sent: %v\n%s", edited, has, wire(req))
+		}
+	}
+}
+
+func reopened(t testing.TB, s *engine.Mem) *engine.Mem {
+	t.Helper()
+	again, err := s.Reopen()
+	must(t, err)
+	return again
+}

@@ -59,7 +59,30 @@ func (e *Engine) settleFrame() error {
 	if switched {
 		e.switchMeter()
 	}
+	if have != nil && e.cfg.Caps.PrefixBound && (have.Provider != want.Provider || have.Model != want.Model) && e.editedSince(want.Provider, want.Model) {
+		if err := e.strip("switch"); err != nil { // before the frame is named: a crash between them loses nothing
+			return err
+		}
+	}
 	return e.nameFrame(want)
+}
+
+// editedSince reports whether the conversation was edited after a model was last in
+// use: its reasoning is bound to what stood there then. While it is in use its edits
+// see to that themselves.
+func (e *Engine) editedSince(provider, model string) bool {
+	for i := len(e.log.Entries) - 1; i >= 0; i-- {
+		x := e.log.Entries[i]
+		if x.Type == transcript.TypeSystem && x.Subtype == transcript.SubFrame {
+			if f, err := x.Frame(); err == nil && f.Provider == provider && f.Model == model {
+				return false
+			}
+		}
+		if changesView(x) {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Engine) nameFrame(f Frame) error {
