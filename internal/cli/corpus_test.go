@@ -89,7 +89,7 @@ func TestRecordedSessions(t *testing.T) {
 			t.Errorf("%s stands behind an older one", s.ID)
 		}
 		for n, args := range views {
-			if large := s.Size > 256<<10; large && !full && n != i%len(views) {
+			if large := s.Size > 64<<10; large && !full && n != i%len(views) {
 				continue // each large one in one view; every view has several of them
 			}
 			out, errs, code := p.run(t, append(append([]string{"sessions", "-a"}, args...), s.ID)...)

